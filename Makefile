@@ -1,0 +1,50 @@
+# `make demo` and `make test` need Python 3.11 and a package index; they set the rest up themselves.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test lint types unit docs bench dev clean
+
+demo: $(VENV)/.base
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
+
+test: lint types unit docs
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/reprise rules fmt --check rules examples
+	$(BIN)/reprise rules lint rules examples
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS)
+
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/engine.py
+
+dev: $(VENV)/.dev
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# The stamps make both targets quick once the environment stands, and redo it when the
+# dependencies change.
+$(VENV)/.python:
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.base: pyproject.toml | $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+# The torch extra: operator signatures are checked against torch's meta tensors.
+$(VENV)/.dev: pyproject.toml | $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,torch]'
+	@touch $@ $(VENV)/.base
