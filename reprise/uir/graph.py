@@ -63,7 +63,12 @@ class Role(Enum):
 
 @dataclass(slots=True, eq=False)
 class Tensor:
-    """A value in the graph. ``value`` holds an initializer's data if it was loaded."""
+    """A value in the graph. ``value`` holds an initializer's data if it was loaded.
+
+    ``overridable``: an initializer that is listed as a graph input too, so that the caller may
+    replace it. ``kind`` is "tensor", or "sequence", "optional", "map", "sparse", "opaque" for the
+    values of ONNX that are none; their type is unknown.
+    """
 
     id: int
     name: str
@@ -72,6 +77,8 @@ class Tensor:
     body: int = 0
     producer: Node | None = None
     value: Array | None = None
+    overridable: bool = False
+    kind: str = "tensor"
 
 
 @dataclass(slots=True, eq=False)
@@ -105,7 +112,8 @@ class Graph:
     """A program: tensors and nodes in order of creation, and what it was imported from.
 
     ``opsets`` maps a domain (``""`` is ONNX's own) to its version; empty for programs that do
-    not come from ONNX.
+    not come from ONNX. ``notes`` are an importer's remarks, a line each: what it could not find
+    out, or had to put right.
     """
 
     name: str = ""
@@ -113,6 +121,7 @@ class Graph:
     tensors: list[Tensor] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     outputs: list[Tensor] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     _next: int = 0
     _bodies: int = 0
 

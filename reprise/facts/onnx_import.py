@@ -1,0 +1,454 @@
+"""ONNX files as graphs: :func:`load_onnx`.
+
+The importer walks the model's nodes once, in the order of data flow. For each it finds the
+operands in scope, infers the outputs' types, brings the node to its UIR form by the table in
+``onnx_table`` and appends it to the graph. Sub-graphs are walked before the node that owns them;
+a call of a local function is walked in place of the call. The walk never guesses: what is not
+known stays None, what had to be put right is a note, and what cannot be used is a ModelError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reprise.facts.errors import ModelError, one_line
+from reprise.facts.onnx_call import Call, Draft, Misfit, apply
+from reprise.facts.onnx_read import Limits, read_model
+from reprise.facts.onnx_types import (
+    UNKNOWN,
+    InferenceFailed,
+    common,
+    encode,
+    infer,
+    refine,
+    type_of,
+)
+from reprise.facts.onnx_values import (
+    CODE_OF_DTYPE,
+    DTYPE_OF_CODE,
+    GRAPH,
+    Storage,
+    attribute_type,
+    attribute_value,
+)
+from reprise.uir.graph import Array, Attribute, Body, Graph, Role, Tensor, TensorType
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+__all__ = ["Limits", "ModelError", "load_onnx"]
+
+
+def load_onnx(path: str | Path, *, limits: Limits | None = None) -> Graph:
+    """The model in an ONNX file as a graph. Raises ModelError, and nothing else, if it is unusable.
+
+    External data is not read unless it is small. Values of large initializers are not loaded
+    (see :class:`Limits`); their types are known all the same.
+    """
+    where = Path(path)
+    bounds = limits or Limits()
+    return import_model(read_model(where, bounds), where, bounds)
+
+
+def import_model(model: ModelProto, path: Path, limits: Limits) -> Graph:
+    """The graph of a model that has been read. ``path`` is used in messages and to find data."""
+    return _Importer(model, path, limits).run()
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The names that a graph or function can see.
+
+    ``parent`` is the enclosing graph's scope (a function has none). ``attributes`` are the values
+    of the enclosing function's attribute parameters.
+    """
+
+    parent: _Scope | None
+    body: int
+    opsets: dict[str, int]
+    prefix: str = ""
+    names: dict[str, Tensor] = field(default_factory=dict)
+    declared: dict[str, TensorType] = field(default_factory=dict)
+    attributes: dict[str, AttributeProto] | None = None
+    calls: tuple[tuple[str, str, str], ...] = ()
+
+    def find(self, name: str) -> Tensor | None:
+        """The tensor called ``name`` here or in an enclosing graph."""
+        scope: _Scope | None = self
+        while scope is not None:
+            if (tensor := scope.names.get(name)) is not None:
+                return tensor
+            scope = scope.parent
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What is known of a value before it becomes a tensor. ``proto``: its serialised TypeProto."""
+
+    type: TensorType = UNKNOWN
+    kind: str = "tensor"
+    proto: bytes = b""
+
+
+_KEPT_NOTES = 200
+_DATA_ELEMENTS = 1024
+
+
+class _Importer:
+    """One import: the graph as far as it is built, and what inference needs to go on."""
+
+    def __init__(self, model: ModelProto, path: Path, limits: Limits) -> None:
+        self.model = model
+        self.path = path
+        self.limits = limits
+        self.graph = Graph(name=one_line(model.graph.name) or path.stem)
+        self.storage = Storage(path, limits, self.note)
+        self.protos: dict[int, bytes] = {}
+        self.data: dict[int, bytes] = {}
+        self.functions = {
+            (_domain(f.domain), f.name, f.overload): f for f in model.functions
+        }
+
+    def run(self) -> Graph:
+        model = self.model
+        opsets = {_domain(o.domain): int(o.version) for o in model.opset_import}
+        if not opsets:
+            if model.ir_version >= 3:
+                self.note("the model states no opset; 1 is assumed")
+            opsets = {"": 1}
+        self.graph.opsets = opsets
+        scope = _Scope(None, 0, opsets)
+        self._read_declared(model.graph, scope)
+        self._main_sources(model.graph, scope)
+        self._initializers(model.graph, scope)
+        self._walk(model.graph.node, scope)
+        for output in model.graph.output:
+            self.graph.outputs.append(self._find(output.name, scope, "the graph's output"))
+        return self.graph
+
+    # --- messages ----------------------------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        """Keep a remark, once."""
+        notes = self.graph.notes
+        line = one_line(text)
+        if len(notes) < _KEPT_NOTES and line not in notes:
+            notes.append(line)
+
+    def fail(self, message: str, hint: str | None = None) -> ModelError:
+        return ModelError(self.path, message, hint)
+
+    # --- sources -----------------------------------------------------------------------------
+
+    def _read_declared(self, graph: GraphProto, scope: _Scope) -> None:
+        """Types that the file states for intermediate values and outputs."""
+        for info in (*graph.value_info, *graph.output):
+            type, kind = type_of(info.type)
+            if kind == "tensor" and type != UNKNOWN:
+                scope.declared[info.name] = type
+
+    def _main_sources(self, graph: GraphProto, scope: _Scope) -> None:
+        stored = {tensor.name for tensor in graph.initializer}
+        for info in graph.input:
+            if info.name in stored:  # becomes an initializer, below
+                continue
+            type, kind = type_of(info.type)
+            tensor = self.graph.add_input(info.name, type)
+            self._define(scope, info.name, tensor)
+            self._describe(tensor, _Result(type, kind, info.type.SerializeToString()))
+
+    def _initializers(self, graph: GraphProto, scope: _Scope) -> None:
+        listed = {info.name for info in graph.input}
+        latest = {tensor.name: tensor for tensor in graph.initializer}
+        if len(latest) < len(graph.initializer):
+            self.note("some initializers have the same name; the last of them counts")
+        for name, proto in latest.items():
+            if scope.body and name in scope.names:
+                self.note(f"{name!r} is both a formal input and an initializer of a sub-graph")
+                continue
+            array = self.storage.array(proto)
+            tensor = self._initializer(scope, name, proto, array)
+            # Before IR version 4 every initializer had to be listed, so that it says nothing.
+            tensor.overridable = not scope.body and name in listed and self.model.ir_version >= 4
+            if not tensor.overridable:
+                self._keep_data(tensor)
+        for sparse in graph.sparse_initializer:
+            name = sparse.values.name
+            dtype = DTYPE_OF_CODE.get(sparse.values.data_type)
+            type = TensorType(dtype, tuple(max(0, d) for d in sparse.dims))
+            tensor = self.graph.add_initializer(name, type, None, scope.body)
+            self._define(scope, name, tensor)
+            self._describe(tensor, _Result(type, "tensor"))
+
+    def _initializer(
+        self, scope: _Scope, name: str, proto: TensorProto, array: Array | None
+    ) -> Tensor:
+        type = TensorType(DTYPE_OF_CODE.get(proto.data_type), tuple(proto.dims))
+        tensor = self.graph.add_initializer(name, type, array, scope.body)
+        self._define(scope, name, tensor)
+        self._describe(tensor, _Result(type))
+        return tensor
+
+    def _keep_data(self, tensor: Tensor) -> None:
+        """Remember a small constant in the form in which inference reads it."""
+        array, dtype = tensor.value, tensor.type.dtype
+        if array is None or dtype is None or array.size > _DATA_ELEMENTS or array.dtype == object:
+            return
+        if dtype in ("int4", "uint4", "int2", "uint2", "float4e2m1"):
+            return
+        from onnx import TensorProto
+
+        proto = TensorProto(
+            dims=array.shape, data_type=CODE_OF_DTYPE[dtype], raw_data=array.tobytes()
+        )
+        self.data[tensor.id] = proto.SerializeToString()
+
+    # --- names -------------------------------------------------------------------------------
+
+    def _define(self, scope: _Scope, name: str, tensor: Tensor) -> None:
+        if not name:
+            raise self.fail("a value has no name")
+        if name in scope.names:
+            raise self.fail(
+                f"{name!r} is defined twice", "every value of an ONNX graph has one definition"
+            )
+        scope.names[name] = tensor
+        if scope.prefix:
+            tensor.name = f"{scope.prefix}{name}"
+
+    def _find(self, name: str, scope: _Scope, reader: str) -> Tensor:
+        tensor = scope.find(name)
+        if tensor is None:
+            raise self.fail(
+                f"{reader} reads {name!r}, which nothing defines", "onnx.checker says more"
+            )
+        return tensor
+
+    def _describe(self, tensor: Tensor, result: _Result) -> None:
+        tensor.kind = result.kind
+        if result.proto:
+            self.protos[tensor.id] = result.proto
+        elif result.kind == "tensor" and result.type != UNKNOWN:
+            self.protos[tensor.id] = encode(result.type)
+
+    # --- the walk ----------------------------------------------------------------------------
+
+    def _walk(self, nodes: Sequence[NodeProto], scope: _Scope) -> None:
+        for node in self._in_order(nodes):
+            if len(self.graph.nodes) >= self.limits.nodes:
+                raise self.fail(f"the model has more than {self.limits.nodes:,} nodes")
+            self._node(node, scope)
+
+    def _in_order(self, nodes: Sequence[NodeProto]) -> Iterable[NodeProto]:
+        """The nodes with producers before readers: as they stand, in a valid file."""
+        produced: dict[str, int] = {}
+        for i, node in enumerate(nodes):
+            for name in node.output:
+                if name and produced.setdefault(name, i) != i:
+                    raise self.fail(
+                        f"{name!r} is defined twice",
+                        "every value of an ONNX graph has one definition",
+                    )
+        if all(produced.get(name, -1) < i for i, n in enumerate(nodes) for name in _reads(n)):
+            return nodes
+        return self._sorted(nodes, produced)
+
+    def _sorted(self, nodes: Sequence[NodeProto], produced: dict[str, int]) -> list[NodeProto]:
+        """A topological order that keeps the file's where it can."""
+        from heapq import heapify, heappop, heappush
+
+        waits: list[set[int]] = [
+            {produced[name] for name in _reads(node) if name in produced} for node in nodes
+        ]
+        readers: dict[int, list[int]] = {}
+        for i, sources in enumerate(waits):
+            for source in sources:
+                readers.setdefault(source, []).append(i)
+        ready = [i for i, sources in enumerate(waits) if not sources]
+        heapify(ready)
+        order: list[NodeProto] = []
+        while ready:
+            i = heappop(ready)
+            order.append(nodes[i])
+            for reader in readers.get(i, ()):
+                waits[reader].discard(i)
+                if not waits[reader]:
+                    heappush(ready, reader)
+        if len(order) < len(nodes):
+            stuck = next(i for i, sources in enumerate(waits) if sources)
+            raise self.fail(
+                f"the graph has a cycle through {_label(nodes[stuck])}",
+                "no order of the nodes computes operands before they are read",
+            )
+        self.note("the nodes were not in the order of data flow; they have been sorted")
+        return order
+
+    def _node(self, node: NodeProto, scope: _Scope) -> None:
+        if any(a.ref_attr_name for a in node.attribute):
+            node = self._resolved(node, scope)
+        domain = _domain(node.domain)
+        key = (domain, node.op_type, node.overload)
+        if (function := self.functions.get(key)) is not None:
+            self._inline(node, function, scope)
+        elif domain == "" and node.op_type == "Constant":
+            self._constant(node, scope)
+        else:
+            self._operation(node, domain, scope)
+
+    def _resolved(self, node: NodeProto, scope: _Scope) -> NodeProto:
+        """``node`` with references to the function's attributes replaced by their values."""
+        from onnx import NodeProto as Proto
+
+        resolved = Proto()
+        resolved.CopyFrom(node)
+        del resolved.attribute[:]
+        for attribute in node.attribute:
+            if not attribute.ref_attr_name:
+                resolved.attribute.add().CopyFrom(attribute)
+                continue
+            actual = (scope.attributes or {}).get(attribute.ref_attr_name)
+            if actual is not None:  # absent: the operator's own default holds
+                copy = resolved.attribute.add()
+                copy.CopyFrom(actual)
+                copy.name = attribute.name
+        return resolved
+
+    def _inline(self, node: NodeProto, function: FunctionProto, scope: _Scope) -> None:
+        """Walk the body of a local function in place of a call of it."""
+        key = (_domain(function.domain), function.name, function.overload)
+        if key in scope.calls:
+            raise self.fail(f"local function {key[0]}.{key[1]} calls itself")
+        inner = _Scope(
+            None,
+            scope.body,
+            {**scope.opsets, **{_domain(o.domain): int(o.version) for o in function.opset_import}},
+            prefix=f"{scope.prefix}{node.name or next(iter(node.output), '') or function.name}/",
+            attributes={a.name: a for a in (*function.attribute_proto, *node.attribute)},
+            calls=(*scope.calls, key),
+        )
+        for formal, actual in zip(function.input, node.input, strict=False):
+            if actual:
+                inner.names[formal] = self._find(actual, scope, _label(node))
+        absent = {formal for formal in function.input if formal not in inner.names}
+        for info in function.value_info:
+            type, kind = type_of(info.type)
+            if kind == "tensor" and type != UNKNOWN:
+                inner.declared[info.name] = type
+        self._walk([_without(n, absent) for n in function.node], inner)
+        for formal, actual in zip(function.output, node.output, strict=False):
+            if actual:
+                if actual in scope.names:
+                    raise self.fail(f"{actual!r} is defined twice")
+                scope.names[actual] = self._find(formal, inner, f"function {function.name}")
+
+    def _constant(self, node: NodeProto, scope: _Scope) -> None:
+        """A Constant node becomes an initializer."""
+        from onnx import TensorProto, helper
+
+        name = next(iter(node.output), "")
+        proto = TensorProto()
+        for attribute in node.attribute:
+            match attribute.name:
+                case "value":
+                    proto = attribute.t
+                case "sparse_value":
+                    sparse = attribute.sparse_tensor
+                    proto = TensorProto(dims=sparse.dims, data_type=sparse.values.data_type)
+                    self._initializer(scope, name, proto, None)
+                    return
+                case "value_float":
+                    proto = helper.make_tensor("", 1, [], [attribute.f])
+                case "value_floats":
+                    proto = helper.make_tensor("", 1, [len(attribute.floats)], attribute.floats)
+                case "value_int":
+                    proto = helper.make_tensor("", 7, [], [attribute.i])
+                case "value_ints":
+                    proto = helper.make_tensor("", 7, [len(attribute.ints)], attribute.ints)
+                case "value_string":
+                    proto = helper.make_tensor("", 8, [], [attribute.s])
+                case "value_strings":
+                    proto = helper.make_tensor("", 8, [len(attribute.strings)], attribute.strings)
+                case _:
+                    self.note(f"{_label(node)}: attribute {attribute.name!r} is not known")
+        if not proto.data_type:
+            raise self.fail(f"{_label(node)} has no value")
+        self._keep_data(self._initializer(scope, name, proto, self.storage.array(proto)))
+
+    def _operation(self, node: NodeProto, domain: str, scope: _Scope) -> None:
+        inputs = [self._find(i, scope, _label(node)) if i else None for i in node.input]
+        attributes: dict[str, Attribute] = {}
+        bodies: dict[str, Body] = {}
+        for attribute in node.attribute:
+            value = attribute_value(attribute, self.storage)
+            if value is not None:
+                attributes[attribute.name] = value
+        results = self._results(node, domain, inputs, scope)
+        op = f"{domain or 'onnx'}.{node.op_type}"
+        draft = Draft(op, Call(node.op_type, 0, inputs, [], attributes, set(attributes)), inputs)
+        draft.attributes, draft.given = attributes, set(attributes)
+        made = self.graph.add_node(
+            draft.op,
+            draft.inputs,
+            [
+                (name, result.type) if name else None
+                for name, result in zip(node.output, results, strict=True)
+            ],
+            draft.attributes,
+            name=f"{scope.prefix}{node.name}",
+            given=frozenset(draft.given),
+            body=scope.body,
+        )
+        made.bodies = bodies
+        for tensor, result in zip(made.outputs, results, strict=True):
+            if tensor is not None:
+                self._define(scope, tensor.name, tensor)
+                self._describe(tensor, result)
+
+    def _results(
+        self, node: NodeProto, domain: str, inputs: Sequence[Tensor | None], scope: _Scope
+    ) -> list[_Result]:
+        return [_Result(scope.declared.get(name, UNKNOWN)) for name in node.output]
+
+
+def _domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _label(node: NodeProto) -> str:
+    """How messages name a node."""
+    name = node.name or next((o for o in node.output if o), "")
+    return f"node {name!r} ({node.op_type})" if name else f"a node ({node.op_type})"
+
+
+def _reads(node: NodeProto) -> Iterable[str]:
+    """Every name that a node may read, those captured by its sub-graphs included."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        if attribute_type(attribute) == GRAPH:
+            yield from _captured(attribute.g)
+
+
+def _captured(graph: GraphProto) -> set[str]:
+    """Names that a sub-graph reads from outside."""
+    own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    own |= {t.values.name for t in graph.sparse_initializer}
+    own.update(name for node in graph.node for name in node.output)
+    used = {name for node in graph.node for name in _reads(node)}
+    used |= {o.name for o in graph.output}
+    return used - own
+
+
+def _without(node: NodeProto, absent: set[str]) -> NodeProto:
+    """``node`` with operands that a call left out made absent."""
+    if not absent or not any(name in absent for name in node.input):
+        return node
+    from onnx import NodeProto as Proto
+
+    copy = Proto()
+    copy.CopyFrom(node)
+    copy.input[:] = ["" if name in absent else name for name in node.input]
+    return copy

@@ -1,0 +1,77 @@
+"""What ONNX itself says about an operator at an opset: defaults, attribute types, arities.
+
+A thin, cached view of ``onnx.defs``; everything is looked up once per operator and opset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from reprise.facts.onnx_values import shortest, text_of
+from reprise.uir.graph import Attribute
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto
+    from onnx.defs import OpSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One version of an operator. ``types`` are AttributeProto's types by attribute name."""
+
+    schema: OpSchema
+    since: int
+    defaults: dict[str, Attribute]
+    types: dict[str, int]
+    required: frozenset[str]
+    infers: bool
+
+
+@lru_cache(maxsize=4096)
+def definition(domain: str, op: str, opset: int) -> Definition | None:
+    """The operator's definition in force at ``opset``, or None if there is none."""
+    from onnx import defs
+
+    try:
+        # The C++ side takes a 32-bit version.
+        schema = defs.get_schema(op, max(1, min(opset, 2**31 - 1)), domain)
+    except defs.SchemaError:
+        return None
+    defaults: dict[str, Attribute] = {}
+    types: dict[str, int] = {}
+    required: set[str] = set()
+    for name, attribute in schema.attributes.items():
+        types[name] = int(attribute.type.value)
+        if attribute.required:
+            required.add(name)
+        value = _default(attribute.default_value)
+        if value is not None:
+            defaults[name] = value
+    return Definition(
+        schema,
+        schema.since_version,
+        defaults,
+        types,
+        frozenset(required),
+        bool(schema.has_type_and_shape_inference_function),  # type: ignore[attr-defined]
+    )
+
+
+def _default(attribute: AttributeProto) -> Attribute | None:
+    match attribute.type:
+        case 1:
+            return shortest(attribute.f)
+        case 2:
+            return int(attribute.i)
+        case 3:
+            return text_of(attribute.s)
+        case 6:
+            return tuple(shortest(value) for value in attribute.floats)
+        case 7:
+            return tuple(attribute.ints)
+        case 8:
+            return tuple(text_of(value) for value in attribute.strings)
+        case _:
+            return None
