@@ -12,7 +12,7 @@ stratified (see ``reprise.lang.stratify``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from reprise.lang.diagnostics import Span
@@ -44,7 +44,9 @@ class Relation:
     entity sort (or the first entity column, if there is no key) — which arrives in the same commit as the owner itself and is
     never changed afterwards. ``older`` names entity columns whose value is always strictly older
     than the owner; ``same`` names entity columns whose value arrives in the same commit as the
-    owner (a node's outputs).
+    owner (a node's outputs). ``unknown`` (``@unknown(g, …)``) names relations over the leading key
+    columns: where no row is present but one of them holds, the value is *unknown* rather than
+    absent (three-valued conditions, design §5); the name ``always`` stands for itself.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Relation:
     entity: bool = False
     older: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False)
     doc: str = field(default="", compare=False)
 
@@ -176,8 +179,36 @@ class Program:
         """Names of the relations that some rule defines."""
         return frozenset(rule.head.relation for rule in self.rules)
 
+    def restricted_to(self, roots: Iterable[str]) -> Program:
+        """The part of the program that the relations ``roots`` depend on."""
+        by_head: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            by_head.setdefault(rule.head.relation, []).append(rule)
+        needed: set[str] = set()
+        pending = [name for name in roots if name in self.relations]
+        while pending:
+            name = pending.pop()
+            if name in needed:
+                continue
+            needed.add(name)
+            for rule in by_head.get(name, ()):
+                pending += relations_in(rule.body)
+        return Program(
+            {name: r for name, r in self.relations.items() if name in needed},
+            tuple(rule for rule in self.rules if rule.head.relation in needed),
+        )
+
 
 # --- traversal and text ----------------------------------------------------------------------
+
+
+def relations_in(body: Iterable[Literal]) -> Iterator[str]:
+    """Names of the relations that literals read, aggregates' bodies included, with repeats."""
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal.relation
+        elif isinstance(literal, Aggregate):
+            yield from relations_in(literal.body)
 
 
 def variables(part: Expr | Literal) -> Iterator[str]:

@@ -176,7 +176,7 @@ class Graph:
 
     def entities(self) -> Iterator[Tensor | Node]:
         """Source tensors and nodes (each standing for its outputs too), oldest first."""
-        sources = [t for t in self.tensors if t.producer is None]
+        sources: list[Tensor | Node] = [t for t in self.tensors if t.producer is None]
         return iter(sorted([*sources, *self.nodes], key=lambda e: e.id))
 
     def _source(

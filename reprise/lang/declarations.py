@@ -1,0 +1,288 @@
+"""Declarations, lowered: each kind becomes core rules plus what people are told about a match.
+
+A pattern is a relation over its named nodes; a constraint's relation holds its *violations* (guard
+and not require); a deny rule's relation holds what it denies; a monitor's holds the number of each
+assertion that failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reprise.lang import ast, core
+from reprise.lang.diagnostics import Span
+from reprise.lang.lower import Auxiliary, Body, Choices
+from reprise.lang.normal import TooManyAlternatives, disjuncts
+from reprise.lang.symbols import Report, Symbols
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way to match a graph pattern: nodes and flow first, then the conditions on them.
+
+    ``variables`` are the pattern's value variables that this alternative binds.
+    """
+
+    structure: tuple[core.Literal, ...]
+    conditions: tuple[core.Literal, ...]
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A known bug: ``relation(nodes…)`` holds exactly for its matches."""
+
+    name: str
+    title: str
+    meta: dict[str, tuple[str, ...]]
+    nodes: tuple[str, ...]
+    alternatives: tuple[Alternative, ...]
+    doc: str
+    span: Span
+
+    def get(self, key: str) -> str | None:
+        """The first value of a meta entry, or None."""
+        values = self.meta.get(key)
+        return values[0] if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A full-stack constraint (XCheck). Its relation holds the violations; ``guard`` is the
+    relation of the places that it applies to, violated or not."""
+
+    name: str
+    klass: str
+    nodes: tuple[str, ...]
+    guard: str
+    alternatives: tuple[Alternative, ...]
+    doc: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """A deny rule: each row of its relation is a violation, told by ``message``."""
+
+    name: str
+    message: str
+    columns: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """Assertions around a compiler pass; the relation's rows are the numbers of the failed ones."""
+
+    name: str
+    klass: str
+    pass_name: str
+    asserts: tuple[tuple[ast.Condition, str | None], ...]
+    doc: str
+    span: Span
+
+
+class DeclarationLowering:
+    """Lowers declarations one after another into shared rules, relations and auxiliaries."""
+
+    def __init__(self, symbols: Symbols, report: Report) -> None:
+        self.symbols = symbols
+        self.report = report
+        self.auxiliary = Auxiliary()
+        self.rules: list[core.Rule] = []
+
+    def body(self, owner: str, choices: Choices, shared: frozenset[str]) -> Body:
+        """An empty conjunction for the declaration ``owner``."""
+        return Body(self.symbols, self.report, self.auxiliary, owner, choices, shared)
+
+    # --- plain rules -----------------------------------------------------------------------
+
+    def rule(self, decl: ast.RuleDecl | ast.DenyDecl) -> None:
+        """``head :- body.`` Each way to satisfy the body becomes a core rule."""
+        name = decl.head.relation.text
+        if name not in self.symbols.column_types:
+            return
+        if name in ("match", "no_match"):
+            self.report.error("shadowed", f"`{name}` is a keyword of tests", decl.head.span)
+        shared = frozenset(value_variables((decl.head, *decl.body)))
+
+        def lower(body: Body, way: Sequence[ast.Condition]) -> None:
+            body.conjunction(way)
+            head = body.atom(decl.head, False)
+            body.finish()
+            self.rules.append(core.Rule(head, tuple(body.literals), name, decl.span))
+
+        self._alternatives(name, decl.body, shared, decl.span, lower)
+
+    # --- patterns and constraints -----------------------------------------------------------
+
+    def pattern(self, decl: ast.PatternDecl) -> Pattern:
+        """A pattern's relation over its lines' first names."""
+        conditions = (*decl.where, *decl.graph)
+        nodes = _node_names(decl.lines)
+        alternatives = self.graph_pattern(decl.name.text, decl.lines, conditions, decl.span)
+        meta: dict[str, tuple[str, ...]] = {}
+        for entry in decl.meta:
+            key = entry.key.text
+            meta[key] = (*meta.get(key, ()), entry.value)
+        self._relation(decl.name.text, nodes, alternatives, decl.span)
+        return Pattern(
+            decl.name.text, decl.title, meta, nodes, alternatives, "\n".join(decl.doc), decl.span
+        )
+
+    def constraint(self, decl: ast.ConstraintDecl) -> Constraint:
+        """Guard, and violations: guard ∧ ¬require (second paper, §3.1)."""
+        name, nodes = decl.name.text, _node_names(decl.lines)
+        guard = f"{name}__guard"
+        guards = self.graph_pattern(guard, decl.lines, decl.where, decl.span)
+        self._relation(guard, nodes, guards, decl.span)
+        broken = ast.Not(ast.And(decl.require, decl.span), decl.span)
+        alternatives = self.graph_pattern(name, decl.lines, (*decl.where, broken), decl.span)
+        self._relation(name, nodes, alternatives, decl.span)
+        doc = "\n".join(decl.doc)
+        return Constraint(name, decl.klass.text, nodes, guard, alternatives, doc, decl.span)
+
+    def graph_pattern(
+        self,
+        name: str,
+        lines: Sequence[ast.Bind],
+        conditions: Sequence[ast.Condition],
+        span: Span,
+    ) -> tuple[Alternative, ...]:
+        """Every alternative of lines and conditions."""
+        shared = frozenset(value_variables((*lines, *conditions)))
+        found: list[Alternative] = []
+
+        def lower(body: Body, way: Sequence[ast.Condition]) -> None:
+            body.lines(lines)
+            body.conjunction(way)
+            body.finish()
+            pairs = list(zip(body.literals, body.structural, strict=True))
+            found.append(
+                Alternative(
+                    tuple(literal for literal, structural in pairs if structural),
+                    tuple(literal for literal, structural in pairs if not structural),
+                    tuple(sorted(shared)),
+                )
+            )
+
+        self._alternatives(name, conditions, shared, span, lower)
+        return tuple(dict.fromkeys(found))
+
+    def monitor(self, decl: ast.MonitorDecl) -> Monitor:
+        """``name(I)`` holds when the I-th assertion is false of the values observed."""
+        name = decl.name.text
+        self.auxiliary.relations[name] = core.Relation(
+            name, (core.Column("assertion", "int"),), span=decl.span
+        )
+        for number, (condition, _) in enumerate(decl.asserts):
+            observed = _observe(condition, decl.pass_name)
+            broken = ast.Not(observed, decl.span)
+            head = core.Atom(name, (core.Const(number),))
+
+            def lower(body: Body, way: Sequence[ast.Condition], head: core.Atom = head) -> None:
+                body.conjunction(way)
+                body.finish()
+                self.rules.append(core.Rule(head, tuple(body.literals), name, decl.span))
+
+            shared = frozenset(value_variables((condition,)))
+            self._alternatives(name, (broken,), shared, decl.span, lower)
+        doc = "\n".join(decl.doc)
+        return Monitor(name, decl.klass.text, decl.pass_name, decl.asserts, doc, decl.span)
+
+    # --- shared ------------------------------------------------------------------------------
+
+    def _relation(
+        self, name: str, nodes: Sequence[str], alternatives: Sequence[Alternative], span: Span
+    ) -> None:
+        columns = tuple(core.Column(n, "node") for n in nodes)
+        self.auxiliary.relations[name] = core.Relation(name, columns, span=span)
+        head = core.Atom(name, tuple(core.Var(f"N_{n}") for n in nodes))
+        for alternative in alternatives:
+            body = (*alternative.structure, *alternative.conditions)
+            self.rules.append(core.Rule(head, body, name, span))
+
+    def _alternatives(
+        self,
+        owner: str,
+        conditions: Sequence[ast.Condition],
+        shared: frozenset[str],
+        span: Span,
+        lower: Callable[[Body, Sequence[ast.Condition]], None],
+    ) -> None:
+        """Run ``lower`` once per alternative, up to the first that has diagnostics."""
+        try:
+            ways = disjuncts(conditions)
+            for way in ways:
+                choices = Choices()
+                for _ in choices.runs():
+                    known = len(self.report.diagnostics)
+                    lower(self.body(owner, choices, shared), way)
+                    if len(self.report.diagnostics) > known:
+                        return
+        except TooManyAlternatives:
+            self.report.error(
+                "too-many-alternatives",
+                f"`{owner}` can be read in too many ways",
+                span,
+                "split it, or name its alternatives by a set or a relation",
+            )
+
+
+def value_variables(parts: Sequence[object]) -> Iterator[str]:
+    """Names of value variables that a rule shares among its parts: all but those that live only
+    inside an aggregate or a ``not exists``."""
+    for part in parts:
+        match part:
+            case ast.Variable(name):
+                yield name
+            case ast.AggregateExpr() | ast.Not(ast.Exists()):
+                continue
+            case str() | int() | float() | None:
+                continue
+            case tuple():
+                yield from value_variables(part)
+            case _ if dataclasses.is_dataclass(part) and not isinstance(part, Span):
+                fields = [f.name for f in dataclasses.fields(part) if f.name != "span"]
+                yield from value_variables([getattr(part, f) for f in fields])
+            case _:
+                continue
+
+
+def _node_names(lines: Sequence[ast.Bind]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line.names[0].text for line in lines))
+
+
+def _observe(condition: ast.Condition, pass_name: str) -> ast.Condition:
+    """Read ``before(x)``, ``tensor(x)``, … in a monitor as values observed around its pass."""
+
+    def walk(part: object) -> object:
+        match part:
+            case ast.CallExpr(function, (argument,)) if function.text not in _PLAIN:
+                text = argument.text if isinstance(argument, ast.Name) else None
+                text = argument.value if isinstance(argument, ast.String) else text
+                if text is None:
+                    return part
+                args = tuple(ast.String(t, part.span) for t in (pass_name, function.text, text))
+                return ast.CallExpr(ast.Ident("observed", function.span), args, part.span)
+            case tuple():
+                return tuple(walk(p) for p in part)
+            case _ if dataclasses.is_dataclass(part) and not isinstance(part, type | Span):
+                changed = {
+                    f.name: walk(getattr(part, f.name))
+                    for f in dataclasses.fields(part)
+                    if f.name != "span"
+                }
+                return dataclasses.replace(part, **changed)
+            case _:
+                return part
+
+    result = walk(condition)
+    assert isinstance(result, ast.Condition)
+    return result
+
+
+_PLAIN = frozenset({"device", "env", "param", "bits", "abs", "min", "max", "len"})
+"""Functions that mean in a monitor what they mean elsewhere."""

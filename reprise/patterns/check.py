@@ -1,0 +1,230 @@
+"""``reprise check``: which known bugs can these models hit, where, and why.
+
+Models are checked one by one (in parallel with ``jobs``); a model that cannot be read becomes an
+error in its own report and never stops the others. Reports are plain values: they cross process
+boundaries and are written as text, JSON or SARIF by ``reprise.patterns.reports``.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from reprise.facts.errors import ModelError
+from reprise.facts.onnx_import import load_onnx
+from reprise.lang import core
+from reprise.lang.declarations import Pattern
+from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.patterns.explain import ExplainedLine, explain, reason
+from reprise.patterns.match import Finding, Match, Matcher, node_name
+from reprise.patterns.truth import Truth
+from reprise.uir.graph import Scalar
+
+MODEL_SUFFIXES = (".onnx", ".uir")
+
+
+class UsageError(Exception):
+    """The command was asked for something that makes no sense; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A compiler, and the version of it that the user runs (None: any)."""
+
+    name: str
+    version: Version | None = None
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What to check for. ``rules``: files and folders (empty: the shipped bugs)."""
+
+    rules: tuple[Path, ...]
+    target: Target | None = None
+    environment: Mapping[str, Scalar] = field(default_factory=dict)
+    explain: bool = False
+    near: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReport:
+    """A finding, told. ``certainty``: ``yes``, ``possible``, or ``no`` for a near miss."""
+
+    rule: str
+    title: str
+    certainty: str
+    nodes: dict[str, str]
+    values: dict[str, core.Value]
+    meta: dict[str, tuple[str, ...]]
+    doc: str
+    reason: str
+    explanation: tuple[ExplainedLine, ...]
+    rule_file: str
+    rule_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """What was found in one model; ``errors`` are one-line messages, with hints."""
+
+    path: str
+    matches: tuple[MatchReport, ...] = ()
+    near: tuple[MatchReport, ...] = ()
+    hidden_near: int = 0
+    errors: tuple[tuple[str, str | None], ...] = ()
+    nodes: int = 0
+
+
+def parse_target(text: str) -> Target:
+    """``onnxruntime`` or ``onnxruntime==1.27.0``. Raises UsageError."""
+    name, separator, version = text.partition("==")
+    if not name or (separator and not version):
+        raise UsageError(f"--target {text}: write NAME or NAME==VERSION")
+    try:
+        return Target(name.strip(), Version(version.strip()) if version else None)
+    except InvalidVersion as error:
+        raise UsageError(f"--target {text}: {version!r} is not a version") from error
+
+
+def parse_environment(pairs: Iterable[str]) -> dict[str, Scalar]:
+    """``isa=avx512`` pairs; numbers become numbers. Raises UsageError."""
+    environment: dict[str, Scalar] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or not name:
+            raise UsageError(f"--env {pair}: write NAME=VALUE")
+        environment[name] = int(value) if value.lstrip("-").isdigit() else value
+    return environment
+
+
+def find_models(arguments: Sequence[str]) -> list[Path]:
+    """Files as they are, folders searched for models, globs expanded; in order, without repeats.
+
+    Raises UsageError for a path that names nothing.
+    """
+    found: list[Path] = []
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_dir():
+            inside = sorted(
+                p for p in path.rglob("*") if p.suffix in MODEL_SUFFIXES and p.is_file()
+            )
+            if not inside:
+                raise UsageError(f"{argument}: no .onnx or .uir file in this folder")
+            found += inside
+        elif path.exists():
+            found.append(path)
+        else:
+            matches = sorted(glob.glob(argument, recursive=True))
+            if not matches:
+                raise UsageError(f"{argument}: there is no such file")
+            found += [Path(m) for m in matches if Path(m).is_file()]
+    return list(dict.fromkeys(found))
+
+
+def select_patterns(rules: RuleSet, target: Target | None) -> list[Pattern]:
+    """The patterns that concern ``target``, by ``target`` and ``affects``."""
+    if target is None:
+        return list(rules.patterns.values())
+    known = {t for p in rules.patterns.values() for t in p.meta.get("target", ())}
+    if target.name not in known:
+        raise UsageError(
+            f"--target {target.name}: no rule is about it (they are about "
+            f"{', '.join(sorted(known))})"
+        )
+    return [p for p in rules.patterns.values() if concerns(p, target)]
+
+
+def concerns(pattern: Pattern, target: Target) -> bool:
+    """Whether the pattern is about the target, in the version given."""
+    if target.name not in pattern.meta.get("target", ()):
+        return False
+    affects = pattern.get("affects")
+    if target.version is None or affects is None:
+        return True
+    try:
+        return SpecifierSet(affects).contains(target.version, prereleases=True)
+    except InvalidSpecifier:
+        return True
+
+
+class Checker:
+    """Rules loaded and compiled once, ready for models."""
+
+    def __init__(self, options: CheckOptions, rules: RuleSet | None = None) -> None:
+        self.options = options
+        self.rules = load_rules(options.rules) if rules is None else rules
+        self.patterns = select_patterns(self.rules, options.target)
+        self._matcher = Matcher(self.rules, self.patterns)
+
+    def check(self, path: Path) -> ModelReport:
+        """Check one model. Problems with the model are in the report, never raised."""
+        try:
+            graph = load_onnx(path)
+            found = self._matcher.run(graph, self.options.environment, near=self.options.near)
+        except ModelError as error:
+            return ModelReport(str(path), errors=((error.message, error.hint),))
+        return ModelReport(
+            str(path),
+            tuple(self._tell(f, found) for f in found.findings),
+            tuple(self._tell(f, found) for f in found.near),
+            found.hidden_near,
+            (),
+            len(graph.nodes),
+        )
+
+    def _tell(self, finding: Finding, found: Match) -> MatchReport:
+        pattern = finding.pattern
+        by_id = {n.id: n for n in found.graph.nodes}
+        program, sources = self._matcher.program, self.rules.sources
+        lines = explain(finding, found, program, sources) if self.options.explain else []
+        sure = finding.certainty is Truth.YES
+        return MatchReport(
+            pattern.name,
+            pattern.title,
+            finding.certainty.value,
+            {name: node_name(found.graph, by_id[i]) for name, i in finding.nodes.items()},
+            {name.lower(): value for name, value in finding.values.items()},
+            pattern.meta,
+            pattern.doc,
+            "" if sure else reason(finding, found, program, sources),
+            tuple(lines),
+            pattern.span.file,
+            pattern.span.line,
+        )
+
+
+def check_models(
+    paths: Sequence[Path],
+    options: CheckOptions,
+    *,
+    jobs: int = 1,
+    checker: Checker | None = None,
+) -> Iterator[ModelReport]:
+    """Reports in the order of ``paths``, as they become ready."""
+    if jobs <= 1 or len(paths) <= 1:
+        here = checker or Checker(options)
+        for path in paths:
+            yield here.check(path)
+        return
+    with ProcessPoolExecutor(jobs, initializer=_start_worker, initargs=(options,)) as pool:
+        yield from pool.map(_check_in_worker, paths)
+
+
+_worker: Checker | None = None
+
+
+def _start_worker(options: CheckOptions) -> None:
+    global _worker
+    _worker = Checker(options)
+
+
+def _check_in_worker(path: Path) -> ModelReport:
+    assert _worker is not None
+    return _worker.check(path)

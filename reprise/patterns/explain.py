@@ -1,0 +1,156 @@
+"""A finding told in the rule author's own lines: which facts met, left open or broke each line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reprise.lang import core
+from reprise.lang.diagnostics import Span
+from reprise.patterns.match import Finding, Match, node_name
+from reprise.patterns.truth import Known, Step, Truth, Unknown
+from reprise.uir.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedLine:
+    """A line of a rule and what the graph says to it."""
+
+    file: str
+    line: int
+    text: str
+    truth: Truth
+    facts: tuple[str, ...]
+
+
+def explain(
+    finding: Finding, match: Match, program: core.Program, sources: Mapping[str, str]
+) -> list[ExplainedLine]:
+    """The finding's steps, grouped by the rule's source lines, in source order.
+
+    Derived facts (``constant(x)``, reachability) are followed to the facts that they rest on.
+    """
+    teller = _Teller(match, program)
+    grouped: dict[tuple[str, int], list[tuple[Span, Step]]] = {}
+    for step in finding.answer.steps:
+        span = step.literal.span
+        if span is not None and span.line > 0:
+            grouped.setdefault((span.file, span.line), []).append((span, step))
+    lines = []
+    for (file, number), steps in sorted(grouped.items()):
+        truths = {s.truth for _, s in steps}
+        truth = next(t for t in (Truth.NO, Truth.UNKNOWN, Truth.YES) if t in truths)
+        facts = [text for _, step in steps for text in teller.tell(step)]
+        text = _source_line(sources.get(file, ""), number)
+        lines.append(ExplainedLine(file, number, text, truth, tuple(dict.fromkeys(facts))))
+    return lines
+
+
+def reason(
+    finding: Finding, match: Match, program: core.Program, sources: Mapping[str, str]
+) -> str:
+    """One sentence: the condition that failed (near miss) or that nothing decides (possible)."""
+    teller = _Teller(match, program)
+    steps = [finding.answer.failed] if finding.answer.failed else list(finding.answer.open_steps)
+    told = []
+    for step in steps:
+        if step is None:
+            continue
+        text = teller.tell(step)
+        source = _snippet(sources, step.literal.span)
+        told.append(f"`{source}`: {text[0]}" if source and text else (text or [source or ""])[0])
+    return "; ".join(dict.fromkeys(told))
+
+
+class _Teller:
+    """Writes steps with the graph's names in place of ids."""
+
+    def __init__(self, match: Match, program: core.Program) -> None:
+        self._match = match
+        self._program = program
+        self._names = entity_names(match.graph)
+
+    def tell(self, step: Step) -> list[str]:
+        """What a step says, as short texts (the first is the step's own)."""
+        match step.literal:
+            case core.Atom(relation, _, negated):
+                if step.row is None:
+                    return []
+                fact = self.fact(relation, step.row)
+                if step.truth is Truth.UNKNOWN:
+                    return [f"{fact}: the model does not say"]
+                if negated:
+                    return [f"not {fact}" if step.truth is Truth.YES else f"{fact} holds"]
+                if step.truth is Truth.NO:
+                    held = "" if step.right is None else f" (it is {self.value(step.right)})"
+                    return [f"no fact {fact}{held}"]
+                return [fact, *self._grounds(relation, step.row)]
+            case core.Compare(op):
+                if step.left is None or step.right is None:
+                    return [f"no value for `{op}`"]
+                text = f"{self.value(step.left)} {op} {self.value(step.right)}"
+                return [self._verdict(text, step.truth)]
+            case core.Member(_, values, negated):
+                word = "not in" if negated else "in"
+                shown = ", ".join(self.value(v) for v in values[:6])
+                shown += ", …" if len(values) > 6 else ""
+                left = "?" if step.left is None else self.value(step.left)
+                return [self._verdict(f"{left} {word} {{{shown}}}", step.truth)]
+            case core.Aggregate(_, kind):
+                total = "none" if step.right is None else self.value(step.right)
+                return [self._verdict(f"{kind} = {total}", step.truth)]
+
+    def _verdict(self, text: str, truth: Truth) -> str:
+        ending = {Truth.YES: "", Truth.NO: " is false", Truth.UNKNOWN: ": cannot tell"}
+        return text + ending[truth]
+
+    def _grounds(self, relation: str, row: Sequence[Known]) -> list[str]:
+        """The base facts under a derived one."""
+        if relation not in self._program.derived() or any(isinstance(v, Unknown) for v in row):
+            return []
+        known = tuple(v for v in row if not isinstance(v, Unknown))
+        derivation = self._match.database.why(relation, known)
+        lines: list[str] = []
+        pending = list(derivation.premises) if derivation is not None else []
+        while pending and len(lines) < 6:
+            premise = pending.pop(0)
+            text = self.fact(premise.relation, premise.row)
+            lines.append(f"  since {'not ' if premise.negated else ''}{text}")
+            pending = [*premise.premises, *pending]
+        return lines
+
+    def fact(self, relation: str, row: Sequence[Known]) -> str:
+        """``relation(args)`` with names for ids."""
+        declared = self._program.relations.get(relation)
+        types = [c.type for c in declared.columns] if declared else ["any"] * len(row)
+        shown = (self.value(v, t) for v, t in zip(row, types, strict=False))
+        return f"{relation}({', '.join(shown)})"
+
+    def value(self, value: Known, kind: str = "any") -> str:
+        """A value as people read it."""
+        if isinstance(value, int) and kind in ("node", "tensor"):
+            return self._names.get(value, f"#{value}")
+        return str(value)
+
+
+def entity_names(graph: Graph) -> dict[int, str]:
+    """Ids to names, for nodes and tensors."""
+    names = {t.id: t.name or f"%{t.id}" for t in graph.tensors}
+    names.update({n.id: node_name(graph, n) for n in graph.nodes})
+    return names
+
+
+def _source_line(text: str, number: int) -> str:
+    lines = text.splitlines()
+    return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+
+def _snippet(sources: Mapping[str, str], span: Span | None) -> str:
+    """The source text of a span, if it lies on one line."""
+    if span is None:
+        return ""
+    lines = sources.get(span.file, "").splitlines()
+    if not 0 < span.line <= len(lines):
+        return ""
+    end = span.end_column - 1 if span.end_line == span.line else None
+    return lines[span.line - 1][span.column - 1 : end].strip()
