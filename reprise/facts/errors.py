@@ -24,6 +24,8 @@ def one_line(text: str, limit: int = 300) -> str:
 
     Names in a model file may hold anything, and messages from parsers may span lines.
     """
-    clean = "".join(c if c.isprintable() else " " if c in "\n\r\t" else ascii(c)[1:-1] for c in text)
+    clean = "".join(
+        c if c.isprintable() else " " if c in "\n\r\t" else ascii(c)[1:-1] for c in text
+    )
     clean = " ".join(clean.split())
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"

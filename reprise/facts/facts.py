@@ -248,7 +248,11 @@ def _value_rows(tensor: Tensor) -> list[Fact]:
 
 
 def _float_rows(flat: Array, dtype: str | None) -> list[Fact]:
-    if dtype not in ("float16", "float32", "float64"):  # ml_dtypes: few ufuncs, all exact in float32
+    if dtype not in (
+        "float16",
+        "float32",
+        "float64",
+    ):  # ml_dtypes: few ufuncs, all exact in float32
         flat, dtype = flat.astype(np.float32), "float32"
     rows: list[Fact] = []
     nan = np.isnan(flat)

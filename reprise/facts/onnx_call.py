@@ -46,14 +46,17 @@ class Call:
     def constant(self, i: int) -> Array | None:
         """The value of operand ``i`` if the model fixes it, else None."""
         operand = self.inputs[i] if i < len(self.inputs) else None
-        if operand is None:
-            return None
-        if operand.role is Role.INITIALIZER and not operand.overridable:
-            return operand.value
-        shape = operand.type.shape
-        if shape is not None and 0 in shape and operand.type.elements == 0:
-            return np.zeros(cast("tuple[int, ...]", shape), np.int64)  # no element, whatever it is
-        return None
+        return None if operand is None else constant_of(operand)
+
+
+def constant_of(tensor: Tensor) -> Array | None:
+    """The value of ``tensor`` if the model fixes it and it was loaded, else None."""
+    if tensor.role is Role.INITIALIZER and not tensor.overridable:
+        return tensor.value
+    shape = tensor.type.shape
+    if shape is not None and tensor.type.elements == 0:
+        return np.zeros(cast("tuple[int, ...]", shape), np.int64)  # no element, whatever it is
+    return None
 
 
 _UNKNOWN = TensorType(None, None)
@@ -147,13 +150,17 @@ class Entry:
     steps: tuple[Step, ...] = ()
 
 
+_LEGACY = "consumed_inputs"
+"""An optimisation hint of opset 1, without meaning."""
+
+
 def apply(entry: Entry, call: Call) -> Draft:
     """The UIR form of ``call``. Raises Misfit if it has none."""
     draft = Draft(entry.op, call, list(call.inputs))
     for attr in entry.attrs:
         _convey(attr, draft)
     for name, value in call.attributes.items():  # what no entry names is kept as it is
-        if name not in draft.attributes and not any(name == a.source for a in entry.attrs):
+        if name != _LEGACY and not any(name == attr.source for attr in entry.attrs):
             draft.attributes[name] = value
             if name in call.given:
                 draft.given.add(name)
@@ -274,4 +281,3 @@ def extents_of(type: TensorType) -> tuple[Extent, ...]:
 def known(extent: Extent) -> int | None:
     """A known extent, else None."""
     return extent if isinstance(extent, int) else None
-

@@ -16,11 +16,18 @@ from typing import TYPE_CHECKING
 
 from reprise.facts.errors import ModelError, one_line
 from reprise.facts.onnx_call import Call, Draft, Misfit, apply
+from reprise.facts.onnx_control import (
+    formal_types,
+    result_types,
+    source_of_formal,
+    source_of_result,
+)
 from reprise.facts.onnx_read import Limits, read_model
+from reprise.facts.onnx_schema import Definition, definition
+from reprise.facts.onnx_table import TABLE
 from reprise.facts.onnx_types import (
     UNKNOWN,
     InferenceFailed,
-    common,
     encode,
     infer,
     refine,
@@ -109,9 +116,7 @@ class _Importer:
         self.storage = Storage(path, limits, self.note)
         self.protos: dict[int, bytes] = {}
         self.data: dict[int, bytes] = {}
-        self.functions = {
-            (_domain(f.domain), f.name, f.overload): f for f in model.functions
-        }
+        self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
     def run(self) -> Graph:
         model = self.model
@@ -379,17 +384,25 @@ class _Importer:
         self._keep_data(self._initializer(scope, name, proto, self.storage.array(proto)))
 
     def _operation(self, node: NodeProto, domain: str, scope: _Scope) -> None:
-        inputs = [self._find(i, scope, _label(node)) if i else None for i in node.input]
-        attributes: dict[str, Attribute] = {}
-        bodies: dict[str, Body] = {}
-        for attribute in node.attribute:
-            value = attribute_value(attribute, self.storage)
-            if value is not None:
-                attributes[attribute.name] = value
-        results = self._results(node, domain, inputs, scope)
-        op = f"{domain or 'onnx'}.{node.op_type}"
-        draft = Draft(op, Call(node.op_type, 0, inputs, [], attributes, set(attributes)), inputs)
-        draft.attributes, draft.given = attributes, set(attributes)
+        """Any other node: its sub-graphs first, then the node in its UIR form."""
+        inputs = [self._find(name, scope, _label(node)) if name else None for name in node.input]
+        attributes = {
+            attribute.name: value
+            for attribute in node.attribute
+            if (value := attribute_value(attribute, self.storage)) is not None
+        }
+        bodies = {
+            attribute.name: self._body(attribute.g, node, inputs, attributes, scope)
+            for attribute in node.attribute
+            if attribute_type(attribute) == GRAPH
+        }
+        known = self._definition(node, domain, scope)
+        if bodies:
+            results = self._control_results(node, inputs, attributes, bodies)
+        else:
+            results = self._inferred(node, known, inputs, scope)
+        results = [self._declared(node, i, result, scope) for i, result in enumerate(results)]
+        draft = self._normal(node, domain, known, inputs, attributes, results)
         made = self.graph.add_node(
             draft.op,
             draft.inputs,
@@ -408,10 +421,188 @@ class _Importer:
                 self._define(scope, tensor.name, tensor)
                 self._describe(tensor, result)
 
-    def _results(
-        self, node: NodeProto, domain: str, inputs: Sequence[Tensor | None], scope: _Scope
+    # --- normalisation -----------------------------------------------------------------------
+
+    def _definition(self, node: NodeProto, domain: str, scope: _Scope) -> Definition | None:
+        """ONNX's definition of the node's operator, if it has one and the node fits it."""
+        opset = scope.opsets.get(domain)
+        if opset is None:
+            if domain == "":
+                raise self.fail(
+                    f"{_label(node)} is an ONNX operator, but the model states no ONNX opset"
+                )
+            return None
+        known = definition(domain, node.op_type, opset)
+        if known is None:
+            if domain == "":
+                self.note(f"opset {opset} has no operator {node.op_type}")
+            return None
+        for attribute in node.attribute:
+            wanted = known.types.get(attribute.name)
+            if wanted is not None and attribute_type(attribute) != wanted:
+                self.note(f"{_label(node)}: attribute {attribute.name!r} has the wrong type")
+                return None
+        if missing := known.required - {a.name for a in node.attribute} - {"consumed_inputs"}:
+            self.note(f"{_label(node)} lacks attribute {min(missing)!r}")
+            return None
+        if not known.schema.min_input <= len(node.input) <= known.schema.max_input:
+            self.note(f"{_label(node)} has {len(node.input)} operands")
+            return None
+        return known
+
+    def _normal(
+        self,
+        node: NodeProto,
+        domain: str,
+        known: Definition | None,
+        inputs: list[Tensor | None],
+        attributes: dict[str, Attribute],
+        results: Sequence[_Result],
+    ) -> Draft:
+        """The node's UIR form; its own name and attributes where there is none."""
+        given = set(attributes)
+        version = 0
+        if known is not None:
+            attributes = {**known.defaults, **attributes}
+            version = known.since
+        call = Call(
+            node.op_type, version, inputs, [result.type for result in results], attributes, given
+        )
+        entry = TABLE.get(node.op_type) if domain == "" and known is not None else None
+        if entry is not None:
+            try:
+                return apply(entry, call)
+            except Misfit as misfit:
+                self.note(f"{_label(node)} keeps its ONNX form: {misfit}")
+        name = f"{domain or 'onnx'}.{node.op_type}"
+        return Draft(one_line(name), call, list(inputs), dict(attributes), given)
+
+    # --- types -------------------------------------------------------------------------------
+
+    def _declared(self, node: NodeProto, i: int, result: _Result, scope: _Scope) -> _Result:
+        """``result`` joined with what the file states about output ``i``."""
+        declared = scope.declared.get(node.output[i])
+        if declared is None or result.kind != "tensor":
+            return result
+        type, clash = refine(result.type, declared)
+        if clash:
+            self.note(
+                f"the file declares {node.output[i]!r} as {declared}, but it is {result.type}"
+            )
+        return result if type == result.type else _Result(type)
+
+    def _inferred(
+        self,
+        node: NodeProto,
+        known: Definition | None,
+        inputs: Sequence[Tensor | None],
+        scope: _Scope,
     ) -> list[_Result]:
-        return [_Result(scope.declared.get(name, UNKNOWN)) for name in node.output]
+        """What ONNX's inference finds for a node without sub-graphs."""
+        unknown = [_Result() for _ in node.output]
+        if known is None:
+            return unknown
+        if not known.infers:
+            return self._like_first(node, inputs, unknown)
+        types: dict[str, bytes] = {}
+        data: dict[str, bytes] = {}
+        for name, tensor in zip(node.input, inputs, strict=True):
+            if tensor is None:
+                continue
+            if (proto := self.protos.get(tensor.id)) is not None:
+                types[name] = proto
+            if (value := self.data.get(tensor.id)) is not None:
+                data[name] = value
+        try:
+            inferred = infer(known.schema, node, types, data, scope.opsets, self.model.ir_version)
+        except InferenceFailed as failure:
+            if all(t is None or t.id in self.protos for t in inputs):
+                self.note(f"{_label(node)}: its type cannot be inferred: {failure}")
+            return unknown
+        return [self._result(inferred.get(name, b"")) for name in node.output]
+
+    def _like_first(
+        self, node: NodeProto, inputs: Sequence[Tensor | None], unknown: list[_Result]
+    ) -> list[_Result]:
+        """Two normalisations have no inference in ONNX; their result is like their operand."""
+        first = inputs[0] if inputs else None
+        if first is not None and node.op_type in _LIKE_FIRST and not node.domain:
+            unknown[0] = _Result(first.type, first.kind, self.protos.get(first.id, b""))
+        return unknown
+
+    def _result(self, encoded: bytes) -> _Result:
+        from onnx import TypeProto
+
+        if not encoded:
+            return _Result()
+        type, kind = type_of(TypeProto.FromString(encoded))
+        return _Result(type, kind, encoded)
+
+    # --- sub-graphs --------------------------------------------------------------------------
+
+    def _body(
+        self,
+        proto: GraphProto,
+        node: NodeProto,
+        inputs: Sequence[Tensor | None],
+        attributes: dict[str, Attribute],
+        scope: _Scope,
+    ) -> Body:
+        """Walk a sub-graph: everything in it is older than the node that runs it."""
+        body = self.graph.new_body()
+        inner = _Scope(
+            scope,
+            body.id,
+            scope.opsets,
+            scope.prefix,
+            attributes=scope.attributes,
+            calls=scope.calls,
+        )
+        self._read_declared(proto, inner)
+        formals = formal_types(node.op_type, inputs, attributes, len(proto.input))
+        made: list[Tensor] = []
+        for i, (info, passed) in enumerate(zip(proto.input, formals, strict=True)):
+            source = source_of_formal(node.op_type, inputs, attributes, i)
+            if source is not None and source.kind != "tensor":
+                result = _Result(UNKNOWN, source.kind, self.protos.get(source.id, b""))
+            else:
+                declared, kind = type_of(info.type)
+                if kind == "tensor":
+                    result = _Result(refine(passed, declared)[0])
+                else:
+                    result = _Result(declared, kind, info.type.SerializeToString())
+            tensor = self.graph.add_input(info.name, result.type, Role.BODY_INPUT, body.id)
+            self._define(inner, info.name, tensor)
+            self._describe(tensor, result)
+            made.append(tensor)
+        body.inputs = tuple(made)
+        self._initializers(proto, inner)
+        self._walk(proto.node, inner)
+        body.outputs = tuple(
+            self._find(output.name, inner, f"a result of {_label(node)}") if output.name else None
+            for output in proto.output
+        )
+        return body
+
+    def _control_results(
+        self,
+        node: NodeProto,
+        inputs: Sequence[Tensor | None],
+        attributes: dict[str, Attribute],
+        bodies: dict[str, Body],
+    ) -> list[_Result]:
+        types = result_types(node.op_type, inputs, attributes, bodies, len(node.output))
+        results: list[_Result] = []
+        for i, type in enumerate(types):
+            source = source_of_result(node.op_type, inputs, bodies, i)
+            if source is not None and source.kind != "tensor":
+                results.append(_Result(UNKNOWN, source.kind, self.protos.get(source.id, b"")))
+            else:
+                results.append(_Result(type))
+        return results
+
+
+_LIKE_FIRST = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 
 
 def _domain(domain: str) -> str:

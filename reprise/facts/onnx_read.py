@@ -85,8 +85,13 @@ def _why_unreadable(data: bytes) -> tuple[str, str | None]:
     """Message and hint for bytes that protobuf refused."""
     if data[:200].lstrip()[:1] in (b"<", b"{") or data.startswith(b"ir_version"):
         return "not a binary ONNX model: it looks like text", "convert it to binary with onnx.save"
-    if data.startswith((b"PK\x03\x04", b"\x80\x02", b"\x80\x04", b"\x89HDF", b"\x08\x00\x00\x00TFL3")):
-        return "not an ONNX model: it looks like another framework's file", "export it to ONNX first"
+    if data.startswith(
+        (b"PK\x03\x04", b"\x80\x02", b"\x80\x04", b"\x89HDF", b"\x08\x00\x00\x00TFL3")
+    ):
+        return (
+            "not an ONNX model: it looks like another framework's file",
+            "export it to ONNX first",
+        )
     if _depth(data) > PROTOBUF_DEPTH:
         return (
             "sub-graphs are nested too deeply: protobuf reads at most "
@@ -94,8 +99,6 @@ def _why_unreadable(data: bytes) -> tuple[str, str | None]:
             "flatten the control flow",
         )
     return "not an ONNX model, or the file is truncated or damaged", "is the download complete?"
-
-
 
 
 def _depth(data: bytes) -> int:
