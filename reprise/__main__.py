@@ -1,0 +1,5 @@
+"""``python -m reprise``: the same as the ``reprise`` command."""
+
+from reprise.cli.main import main
+
+main()

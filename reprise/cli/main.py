@@ -1,0 +1,124 @@
+"""The `reprise` command: its groups, and what every command's end means to a shell.
+
+A command returns an exit code (see :class:`Exit`) or raises; :func:`run` turns whatever was raised
+into one clear message and the right code. Nothing heavy is imported here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+
+import click
+
+from reprise import __version__
+from reprise.cli.lazy import LazyGroup
+
+
+class Exit(IntEnum):
+    """What a command's exit code says. The same four, everywhere."""
+
+    OK = 0  # ran, and found nothing to report
+    FOUND = 1  # ran, and found something: a match, a failed test, a file to format
+    INPUT = 2  # bad rules, usage or input
+    FAULT = 3  # Reprise's own fault
+    INTERRUPTED = 130  # Ctrl-C
+    BROKEN_PIPE = 141  # whoever read our output stopped reading
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "check": (
+            "reprise.cli.check:check",
+            "Say which known compiler bugs a model can hit, where and why.",
+        ),
+        "rules": ("reprise.cli.rules:rules", "Check, format, test and inspect rule files."),
+        "query": ("reprise.cli.query:query", "Ask a rule file one question."),
+    },
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, "--version", "-V", prog_name="reprise")
+def cli() -> None:
+    """Find bugs in deep-learning compilers, and do not find the same bug twice.
+
+    Exit codes: 0 nothing found, 1 something found, 2 bad rules, usage or input, 3 internal fault.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the process's exit code."""
+    try:
+        code = cli.main(
+            args=None if arguments is None else list(arguments),
+            prog_name="reprise",
+            standalone_mode=False,
+        )
+        sys.stdout.flush()
+        return int(code or 0)
+    except click.ClickException as error:
+        error.show()
+        return Exit.INPUT
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return Exit.BROKEN_PIPE
+    except OSError as error:
+        _drop_output()
+        _say(_os_message(error))
+        return Exit.INPUT
+    except Exception as error:
+        return _fault(error)
+
+
+_INPUT_ERRORS = frozenset({"UsageError", "ModelError", "DatalogError"})
+"""Exceptions of ours that say what is wrong with the input. By name, so that none is imported."""
+
+
+def _fault(error: Exception) -> int:
+    """The end of every other exception: the input's fault if we know its kind, else ours."""
+    ours = {c.__name__ for c in type(error).__mro__ if c.__module__.startswith("reprise.")}
+    if "RulesError" in ours:
+        from reprise.cli.output import show_diagnostics
+
+        show_diagnostics(error.diagnostics)  # type: ignore[attr-defined]
+        return Exit.INPUT
+    if ours & _INPUT_ERRORS:
+        _say(str(error))
+        return Exit.INPUT
+    if os.environ.get("REPRISE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exc()
+    reason = " ".join(str(error).split())
+    what = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+    _say(
+        f"internal fault: {what} (please report this with the command and its input; "
+        "REPRISE_DEBUG=1 shows where)"
+    )
+    return Exit.FAULT
+
+
+def _os_message(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _say(message: str) -> None:
+    print(f"reprise: {message}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Send what is left of our output nowhere: the interpreter's own last flush stays quiet."""
+    with contextlib.suppress(OSError, ValueError):  # standard output may be no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run())

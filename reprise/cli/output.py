@@ -1,0 +1,98 @@
+"""What the commands share in writing: diagnostics, colour, JSON, tables, and files in place."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from reprise.lang.diagnostics import Diagnostic
+
+_CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2"}
+
+text_or_json = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to write the result.",
+)
+"""The option of every command whose result a tool may read."""
+
+
+def wants_colour(stream: IO[str]) -> bool:
+    """Whether ``stream`` is a terminal whose owner has not asked for plain text."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def styled(text: str, name: str) -> str:
+    """``text`` in a named colour or weight, if standard output shows colour."""
+    return f"\033[{_CODES[name]}m{text}\033[0m" if wants_colour(sys.stdout) else text
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic], stream: IO[str] | None = None) -> None:
+    """Write diagnostics with their source lines, to standard error unless told otherwise."""
+    from reprise.lang.render import render
+
+    to = stream or sys.stderr
+    shown = list(diagnostics)
+    if shown:
+        print(render(shown, _sources(shown), wants_colour(to)), end="", file=to)
+
+
+def _sources(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
+    """The text of every file that a diagnostic points into."""
+    found: dict[str, str] = {}
+    for file in {diagnostic.span.file for diagnostic in diagnostics}:
+        with contextlib.suppress(OSError, ValueError):
+            found[file] = Path(file).read_text(encoding="utf-8", errors="replace")
+    return found
+
+
+def show_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def show_table(rows: Sequence[Sequence[str]]) -> None:
+    """Rows in columns as wide as they need to be; the last column is as long as it is."""
+    if not rows:
+        return
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        click.echo("  ".join([*cells, row[-1]]).rstrip())
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{plural}"
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put ``text`` in place of a file in one step: whoever reads sees the old or the new one.
+
+    The file keeps its mode, and a symbolic link goes on pointing at it.
+    """
+    target = path.resolve()
+    mode = target.stat().st_mode & 0o7777
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,37 @@
+"""What all tests share: where the checkout is, and running the command line in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def environment() -> dict[str, str]:
+    """The surroundings of a command under test: this checkout, plain text, 80 columns."""
+    python_path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": python_path, "NO_COLOR": "1", "COLUMNS": "80"}
+
+
+@pytest.fixture
+def reprise(tmp_path: Path) -> Run:
+    """Run `reprise ARGUMENTS` as a process of its own, in a temporary folder."""
+
+    def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+        settings = {"cwd": tmp_path, "env": environment(), "capture_output": True, "timeout": 120}
+        return subprocess.run(
+            [sys.executable, "-m", "reprise", *map(str, arguments)],
+            text=True,
+            check=False,
+            **{**settings, **options},  # type: ignore[call-overload]
+        )
+
+    return run
