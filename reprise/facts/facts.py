@@ -20,7 +20,6 @@ from reprise.lang.core import Row, Value
 from reprise.lang.dtypes import DTYPES
 from reprise.uir.graph import (
     Array,
-    Attribute,
     Body,
     Graph,
     Node,
@@ -42,7 +41,9 @@ EXAMINED_VALUES = 1_000_000
 def facts_of(graph: Graph, *, environment: Mapping[str, Scalar] | None = None) -> Iterator[Fact]:
     """Every fact about ``graph``: its opsets and ``environment`` first, then entity by entity."""
     for domain, version in sorted(graph.opsets.items()):
-        yield "opset", (domain or "ai.onnx", version)
+        yield "opset", (domain, version)
+        if domain in ("", "ai.onnx"):  # two spellings of ONNX's own domain
+            yield "opset", ("ai.onnx" if domain == "" else "", version)
     for name, given in sorted((environment or {}).items()):
         if (value := value_of(given)) is not None:
             yield "env", (name, value)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from reprise.facts.errors import ModelError, one_line
 from reprise.facts.onnx_call import Call, Draft, Misfit, apply
 from reprise.facts.onnx_control import (
@@ -22,6 +24,7 @@ from reprise.facts.onnx_control import (
     source_of_formal,
     source_of_result,
 )
+from reprise.facts.onnx_extents import Extents, follow, shaped, stored
 from reprise.facts.onnx_read import Limits, read_model
 from reprise.facts.onnx_schema import Definition, definition
 from reprise.facts.onnx_table import TABLE
@@ -116,6 +119,7 @@ class _Importer:
         self.storage = Storage(path, limits, self.note)
         self.protos: dict[int, bytes] = {}
         self.data: dict[int, bytes] = {}
+        self.extents: dict[int, Extents] = {}
         self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
     def run(self) -> Graph:
@@ -200,6 +204,8 @@ class _Importer:
 
     def _keep_data(self, tensor: Tensor) -> None:
         """Remember a small constant in the form in which inference reads it."""
+        if (extents := stored(tensor)) is not None:
+            self.extents[tensor.id] = extents
         array, dtype = tensor.value, tensor.type.dtype
         if array is None or dtype is None or array.size > _DATA_ELEMENTS or array.dtype == object:
             return
@@ -391,18 +397,23 @@ class _Importer:
             for attribute in node.attribute
             if (value := attribute_value(attribute, self.storage)) is not None
         }
+        known = self._definition(node, domain, scope)
+        control = node.op_type if domain == "" and known is not None else ""
+        if control not in _CONTROL or (control == "Scan" and known is not None and known.since < 9):
+            control = ""
         bodies = {
-            attribute.name: self._body(attribute.g, node, inputs, attributes, scope)
+            attribute.name: self._body(attribute.g, control, node, inputs, attributes, scope)
             for attribute in node.attribute
             if attribute_type(attribute) == GRAPH
         }
-        known = self._definition(node, domain, scope)
-        if bodies:
-            results = self._control_results(node, inputs, attributes, bodies)
+        if bodies and control:
+            results = self._control_results(control, node, inputs, attributes, bodies)
         else:
             results = self._inferred(node, known, inputs, scope)
         results = [self._declared(node, i, result, scope) for i, result in enumerate(results)]
         draft = self._normal(node, domain, known, inputs, attributes, results)
+        values = [None if t is None else self.extents.get(t.id) for t in draft.inputs]
+        self._reshape(draft, values, results)
         made = self.graph.add_node(
             draft.op,
             draft.inputs,
@@ -420,6 +431,10 @@ class _Importer:
             if tensor is not None:
                 self._define(scope, tensor.name, tensor)
                 self._describe(tensor, result)
+        if made.outputs and made.outputs[0] is not None:
+            self._keep_extents(
+                made.outputs[0], follow(draft.op, draft.attributes, draft.inputs, values)
+            )
 
     # --- normalisation -----------------------------------------------------------------------
 
@@ -530,6 +545,37 @@ class _Importer:
             unknown[0] = _Result(first.type, first.kind, self.protos.get(first.id, b""))
         return unknown
 
+    def _reshape(self, draft: Draft, values: list[Extents | None], results: list[_Result]) -> None:
+        """Improve a result's type by a target shape that is known in part."""
+        if not results or results[0].kind != "tensor":
+            return
+        shape = shaped(draft.op, draft.attributes, draft.inputs, values)
+        if shape is not None:
+            type, _ = refine(results[0].type, TensorType(None, shape))
+            if type != results[0].type:
+                results[0] = _Result(type)
+
+    def _keep_extents(self, tensor: Tensor, extents: Extents | None) -> None:
+        """Remember a small vector of extents, and its value for inference if it is all numbers."""
+        if extents is None:
+            return
+        self.extents[tensor.id] = extents
+        numbers, dtype = extents.numbers, tensor.type.dtype
+        if numbers is None or dtype not in ("int64", "int32") or tensor.id in self.data:
+            return
+        from onnx import TensorProto
+
+        try:
+            raw = np.array(numbers, dtype).tobytes()
+        except OverflowError:
+            return
+        proto = TensorProto(
+            dims=[] if extents.scalar else [len(numbers)],
+            data_type=CODE_OF_DTYPE[dtype],
+            raw_data=raw,
+        )
+        self.data[tensor.id] = proto.SerializeToString()
+
     def _result(self, encoded: bytes) -> _Result:
         from onnx import TypeProto
 
@@ -543,6 +589,7 @@ class _Importer:
     def _body(
         self,
         proto: GraphProto,
+        control: str,
         node: NodeProto,
         inputs: Sequence[Tensor | None],
         attributes: dict[str, Attribute],
@@ -559,10 +606,10 @@ class _Importer:
             calls=scope.calls,
         )
         self._read_declared(proto, inner)
-        formals = formal_types(node.op_type, inputs, attributes, len(proto.input))
+        formals = formal_types(control, inputs, attributes, len(proto.input))
         made: list[Tensor] = []
         for i, (info, passed) in enumerate(zip(proto.input, formals, strict=True)):
-            source = source_of_formal(node.op_type, inputs, attributes, i)
+            source = source_of_formal(control, inputs, attributes, i)
             if source is not None and source.kind != "tensor":
                 result = _Result(UNKNOWN, source.kind, self.protos.get(source.id, b""))
             else:
@@ -586,15 +633,16 @@ class _Importer:
 
     def _control_results(
         self,
+        control: str,
         node: NodeProto,
         inputs: Sequence[Tensor | None],
         attributes: dict[str, Attribute],
         bodies: dict[str, Body],
     ) -> list[_Result]:
-        types = result_types(node.op_type, inputs, attributes, bodies, len(node.output))
+        types = result_types(control, inputs, attributes, bodies, len(node.output))
         results: list[_Result] = []
         for i, type in enumerate(types):
-            source = source_of_result(node.op_type, inputs, bodies, i)
+            source = source_of_result(control, inputs, bodies, i)
             if source is not None and source.kind != "tensor":
                 results.append(_Result(UNKNOWN, source.kind, self.protos.get(source.id, b"")))
             else:
@@ -602,6 +650,7 @@ class _Importer:
         return results
 
 
+_CONTROL = frozenset({"If", "Loop", "Scan"})
 _LIKE_FIRST = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 
 
