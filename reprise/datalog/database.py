@@ -1,0 +1,455 @@
+"""The incremental database: facts in, consequences maintained, every step reversible.
+
+A :class:`Database` holds base facts and everything that a program derives from them. Each commit
+brings the consequences up to date before it returns; each can be taken back exactly. Invariant:
+between calls, the contents of every derived relation are those that evaluating the program from
+scratch on the base facts would give, whatever sequence of commits, deletions, proposals and undos
+led there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from reprise.datalog.clauses import UNIT, Clause, Clauses
+from reprise.datalog.errors import MarkError, RowError
+from reprise.datalog.evaluate import Delta, Evaluation, LogEntry
+from reprise.datalog.growth import Mode, ownership
+from reprise.datalog.layout import Shape
+from reprise.datalog.load import adapt, loader_source
+from reprise.datalog.runtime import Limits, Runtime
+from reprise.datalog.store import Store
+from reprise.datalog.values import box, plain_rows
+from reprise.lang.core import Atom, Program, Relation, Row, Rule, Value, Var
+from reprise.lang.diagnostics import RulesError, Severity
+from reprise.lang.safety import check_rule
+from reprise.lang.stratify import stratify
+
+Facts = Mapping[str, Iterable[Sequence[Any]]] | Iterable[tuple[str, Sequence[Any]]]
+"""Rows by relation, or (relation, row) pairs."""
+
+
+class Changes:
+    """What a commit changed, derived relations included."""
+
+    __slots__ = ("_database", "_minus", "_plus")
+
+    def __init__(self, database: Database, plus: Delta, minus: Delta) -> None:
+        self._database = database
+        self._plus = plus
+        self._minus = minus
+
+    def new(self, relation: str) -> list[Row]:
+        """The rows that ``relation`` gained, sorted."""
+        return self._rows(relation, self._plus)
+
+    def gone(self, relation: str) -> list[Row]:
+        """The rows that ``relation`` lost, sorted."""
+        return self._rows(relation, self._minus)
+
+    def _rows(self, relation: str, delta: Delta) -> list[Row]:
+        rows = delta.get(relation)
+        if rows is None:
+            self._database.relation(relation)
+            return []
+        return plain_rows(self._database.relation(relation), rows)
+
+    def relations(self) -> list[str]:
+        """The relations that gained or lost rows, sorted by name."""
+        return sorted(name for name in {*self._plus, *self._minus} if "$" not in name)
+
+
+class Proposal(Changes):
+    """A commit that is taken back when its ``with`` block ends, unless it is accepted."""
+
+    __slots__ = ("_accepted", "_mark")
+
+    def __init__(self, database: Database, mark: int, plus: Delta, minus: Delta) -> None:
+        super().__init__(database, plus, minus)
+        self._mark = mark
+        self._accepted = False
+
+    def accept(self) -> None:
+        """Keep the facts when the block ends."""
+        self._accepted = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._database._end_proposal(self._mark, self._accepted and kind is None)
+
+
+class Database:
+    """Facts and their consequences under a program.
+
+    ``cache`` names a directory for compiled rules. Raises
+    :class:`~reprise.lang.diagnostics.RulesError` if a rule is unsafe, ill-typed or not stratified.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        limits: Limits | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self._runtime = Runtime(limits or Limits(), cache)
+        self._runtime.on_index = self._forget_loader
+        self._clauses = Clauses()
+        self._relations: dict[str, Relation] = {}
+        self._rules: tuple[Rule, ...] = ()
+        self._log: list[LogEntry] = []
+        self._marks: list[int] = []
+        self._serial = 0
+        self._proposing = False
+        self._loaders: dict[str, Any] = {}
+        self._asserted: dict[str, str] = {}
+        self._derived: frozenset[str] = frozenset()
+        self._rebuild()
+        self.extend(program)
+        self._transact({UNIT.name: [()]}, {})
+        self._log.clear()
+
+    # --- the program ---
+
+    @property
+    def program(self) -> Program:
+        """All relations and rules, in the order in which they were added."""
+        return Program(dict(self._relations), self._rules)
+
+    def relation(self, name: str) -> Relation:
+        """The schema of a relation; :class:`RowError` if there is none of that name."""
+        found = self._relations.get(name)
+        if found is None:
+            raise RowError(f"no relation is called `{name}`")
+        return found
+
+    def extend(self, program: Program) -> Changes:
+        """Add relations and rules, and derive at once what the rules give on the stored facts.
+
+        Relations declared before may be repeated. Marks set earlier can no longer be returned to.
+        """
+        self._forbid_in_proposal("extend")
+        combined = Program({**self._relations, **program.relations}, (*self._rules, *program.rules))
+        self._check(program, combined)
+        self._log.clear()
+        self._marks.clear()
+        for name in sorted(program.derived() - self._derived):
+            if name in self._runtime.stores:
+                self._let_assert(name)
+        before = self._relations, self._rules, self._clauses
+        self._relations, self._rules = combined.relations, combined.rules
+        self._clauses = self._clauses.copy()
+        try:
+            fresh = self._clauses.add(program)
+            self._rebuild()
+            return self._guarded({}, {}, Mode.EDIT, tuple(fresh))
+        except BaseException:
+            self._relations, self._rules, self._clauses = before
+            self._rebuild()
+            raise
+
+    def _check(self, program: Program, combined: Program) -> None:
+        for name, relation in program.relations.items():
+            if self._relations.get(name, relation) != relation:
+                raise RowError(f"`{name}` is already declared with other columns")
+        problems = [
+            problem
+            for rule in program.rules
+            for problem in check_rule(rule, combined.relations)
+            if problem.severity is Severity.ERROR
+        ]
+        if problems:
+            raise RulesError(problems)
+        stratify(combined)
+
+    def _rebuild(self) -> None:
+        """Give new relations and views their stores, and plan the evaluation anew."""
+        self._derived = self._clauses.derived()
+        for name, relation in self._clauses.relations.items():
+            if name not in self._runtime.stores:
+                self._runtime.add_relation(relation, name in self._derived)
+        for name, view in self._clauses.views.items():
+            if name not in self._runtime.views:
+                self._runtime.add_view(view)
+        self._loaders.clear()
+        self._evaluation = Evaluation(self._clauses, self._runtime, self._log)
+
+    def _let_assert(self, name: str) -> None:
+        """Let facts be given for a derived relation: a hidden base relation and a copying rule.
+
+        Rows that the relation has from its time as a base relation become such facts.
+        """
+        relation = self._relations[name]
+        base = Relation(f"{name}$given", relation.columns)
+        self._asserted[name] = base.name
+        if name not in self._derived:
+            self._runtime.rename(name, base)
+        terms = tuple(Var(f"X{i}") for i in range(relation.arity))
+        copy = Rule(Atom(name, terms), (Atom(base.name, terms),), "given facts")
+        fresh = self._clauses.add(Program({name: relation, base.name: base}, (copy,)))
+        self._rebuild()
+        self._guarded({}, {}, Mode.EDIT, tuple(fresh))
+
+    def source(self) -> str:
+        """The Python that has been generated so far. Rules are compiled when first needed."""
+        return "\n".join(self._runtime.sources.values())
+
+    # --- changes ---
+
+    def add(self, relation: str, *row: Any) -> Changes:
+        """Commit one fact."""
+        return self.commit({relation: [row]})
+
+    def delete(self, facts: Facts) -> Changes:
+        """Commit the deletion of base facts; those that are not there are ignored."""
+        return self.commit((), facts)
+
+    def commit(self, adds: Facts = (), deletes: Facts = ()) -> Changes:
+        """Delete, then add base facts, and bring all derived relations up to date.
+
+        Raises :class:`RowError`, :class:`KeyConflictError` or :class:`LimitError`; the database is
+        then as before.
+        """
+        self._forbid_in_proposal("commit")
+        changes = self._transact(_grouped(adds), _grouped(deletes))
+        if not self._marks:
+            self._log.clear()
+        return changes
+
+    def propose(self, adds: Facts, deletes: Facts = ()) -> Proposal:
+        """Commit provisionally: ``with db.propose(facts) as p: …; p.accept()``.
+
+        The facts and their consequences are there inside the block. They are taken back when it
+        ends without :meth:`Proposal.accept`, and when an error leaves it.
+        """
+        self._forbid_in_proposal("propose")
+        mark = len(self._log)
+        changes = self._transact(_grouped(adds), _grouped(deletes))
+        self._proposing = True
+        return Proposal(self, mark, changes._plus, changes._minus)
+
+    def _end_proposal(self, mark: int, accepted: bool) -> None:
+        self._proposing = False
+        if not accepted:
+            self._unwind(mark)
+        elif not self._marks:
+            self._log.clear()
+
+    def _forbid_in_proposal(self, call: str) -> None:
+        if self._proposing:
+            raise MarkError(f"`{call}` is not possible while a proposal is open")
+
+    def mark(self) -> int:
+        """A point to which :meth:`undo` can return. The log grows while there are marks."""
+        self._forbid_in_proposal("mark")
+        self._marks.append(len(self._log))
+        return len(self._marks) - 1
+
+    def undo(self, mark: int) -> None:
+        """Return to ``mark``; later marks are forgotten, this one stays.
+
+        Raises :class:`MarkError` if the mark was forgotten or released, or rules were added since.
+        """
+        self._forbid_in_proposal("undo")
+        self._unwind(self._position(mark))
+        del self._marks[mark + 1 :]
+
+    def release(self, mark: int) -> None:
+        """Forget ``mark`` and later ones, and keep what was committed since."""
+        self._position(mark)
+        del self._marks[mark:]
+        if not self._marks and not self._proposing:
+            self._log.clear()
+
+    def _position(self, mark: int) -> int:
+        if not 0 <= mark < len(self._marks):
+            raise MarkError("this mark was released, or rules were added since it was set")
+        return self._marks[mark]
+
+    def _unwind(self, position: int) -> None:
+        log = self._log
+        while len(log) > position:
+            undo, argument = log.pop()
+            undo(argument)
+
+    def _transact(
+        self, adds: Mapping[str, Iterable[Sequence[Any]]], deletes: Mapping[str, Any]
+    ) -> Changes:
+        adds = self._redirected(adds)
+        if deletes:
+            deletes = self._redirected(deletes)
+        return self._guarded(adds, deletes, Mode.GROWTH, ())
+
+    def _redirected(self, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Facts about derived relations go to the hidden relations of given facts."""
+        if self._derived.isdisjoint(facts):
+            return facts
+        for name in sorted(self._derived.intersection(facts)):
+            if name not in self._asserted:
+                self._let_assert(name)
+        return {self._asserted.get(name, name): rows for name, rows in facts.items()}
+
+    def _guarded(
+        self,
+        adds: Mapping[str, Iterable[Sequence[Any]]],
+        deletes: Mapping[str, Iterable[Sequence[Any]]],
+        mode: Mode,
+        fresh: tuple[Clause, ...],
+    ) -> Changes:
+        """Store, evaluate, and take everything back if either fails."""
+        runtime = self._runtime
+        start = len(self._log)
+        water = runtime.water
+        self._log.append((self._restore_water, water[1]))
+        water[0] = water[1]
+        water[2] = mode
+        runtime.start_clock()
+        plus: Delta = {}
+        minus: Delta = {}
+        try:
+            if deletes:
+                self._unload(deletes, minus)
+            self._load(adds, plus)
+            if minus:
+                _cancel(plus, minus)
+                water[2] = Mode.EDIT
+            self._evaluation.run(plus, minus, Mode(water[2]), fresh)
+        except BaseException:
+            runtime.withdraw()
+            self._unwind(start)
+            raise
+        return Changes(self, plus, minus)
+
+    def _restore_water(self, top: int) -> None:
+        self._runtime.water[1] = top
+
+    def _load(self, adds: Mapping[str, Iterable[Sequence[Any]]], plus: Delta) -> None:
+        for name, rows in adds.items():
+            loader = self._loaders.get(name) or self._make_loader(name)
+            store, load = loader
+            new: list[Row] = []
+            self._log.append((store.remove, new))
+            try:
+                load(rows, new)
+            except (TypeError, ValueError):
+                for row in rows:
+                    adapt(store.layout.relation, row)
+                raise
+            if new:
+                store.published = True
+                plus[name] = new
+
+    def _make_loader(self, name: str) -> tuple[Store, Any]:
+        store = self._runtime.stores.get(name)
+        if store is None:
+            raise RowError(f"no relation is called `{name}`")
+        owned = ownership(store.layout.relation)
+        source = loader_source(store.layout, owned, store.indexes)
+        loader = store, self._runtime.function(f"load_{store.layout.name}", source)
+        self._loaders[name] = loader
+        return loader
+
+    def _forget_loader(self, store: Store) -> None:
+        self._loaders.pop(store.name, None)
+
+    def _unload(self, deletes: Mapping[str, Iterable[Sequence[Any]]], minus: Delta) -> None:
+        for name, rows in deletes.items():
+            store = self._runtime.stores.get(name)
+            if store is None:
+                raise RowError(f"no relation is called `{name}`")
+            relation = store.layout.relation
+            found = dict.fromkeys(row for given in rows if (row := adapt(relation, given)) in store)
+            if found:
+                gone = list(found)
+                store.remove(gone)
+                self._log.append((store.insert, gone))
+                minus[name] = gone
+
+    # --- contents ---
+
+    def rows(self, relation: str) -> list[Row]:
+        """All rows of a relation, sorted."""
+        schema = self.relation(relation)
+        return plain_rows(schema, self._runtime.stores[relation])
+
+    def count(self, relation: str) -> int:
+        """How many rows a relation has."""
+        self.relation(relation)
+        return len(self._runtime.stores[relation])
+
+    def contains(self, relation: str, *row: Any) -> bool:
+        """Whether a relation has a row."""
+        return adapt(self.relation(relation), row) in self._runtime.stores[relation]
+
+    def match(self, relation: str, pattern: Sequence[Value | None]) -> list[Row]:
+        """The rows that agree with ``pattern`` where it is not ``None``, sorted.
+
+        Look-ups by key and by the first key column are direct; others build an index once.
+        """
+        schema = self.relation(relation)
+        if len(pattern) != schema.arity:
+            raise RowError(f"`{relation}` has {schema.arity} column(s), but got {pattern!r}")
+        return plain_rows(schema, self._matching(relation, pattern))
+
+    def _matching(self, relation: str, pattern: Sequence[Value | None]) -> Iterator[Row]:
+        store = self._runtime.stores[relation]
+        columns = store.layout.relation.columns
+        stored = [
+            None if value is None else box(value) if columns[i].type == "any" else value
+            for i, value in enumerate(pattern)
+        ]
+        wanted = {i: value for i, value in enumerate(stored) if value is not None}
+        rows: Iterable[Row] = store
+        key = store.layout.key
+        if store.layout.shape is Shape.KEYED and key[0] in wanted:
+            found = store.rows.get(wanted[key[0]])
+            rows = () if found is None else (found,)
+        elif store.layout.shape is Shape.NESTED and key[0] in wanted:
+            rows = store.rows.get(wanted[key[0]], {}).values()
+        elif wanted:
+            index = self._runtime.build_index(store, tuple(wanted))
+            values = tuple(wanted.values())
+            rows = index.get(values[0] if len(values) == 1 else values, ())
+        return (row for row in rows if all(row[i] == value for i, value in wanted.items()))
+
+
+def _grouped(facts: Facts) -> Mapping[str, Iterable[Sequence[Any]]]:
+    """Facts by relation. Iterators are read once, here."""
+    if isinstance(facts, Mapping):
+        return {
+            name: rows if isinstance(rows, list) else list(rows) for name, rows in facts.items()
+        }
+    grouped: dict[str, list[Sequence[Any]]] = {}
+    for name, row in facts:
+        rows = grouped.get(name)
+        if rows is None:
+            grouped[name] = [row]
+        else:
+            rows.append(row)
+    return grouped
+
+
+def _cancel(plus: Delta, minus: Delta) -> None:
+    """Drop rows that were deleted and added again: they have not changed."""
+    for name in list(minus):
+        added = plus.get(name)
+        if added is None:
+            continue
+        both = set(added).intersection(minus[name])
+        if both:
+            for delta in (plus, minus):
+                rest = [row for row in delta[name] if row not in both]
+                if rest:
+                    delta[name] = rest
+                else:
+                    del delta[name]

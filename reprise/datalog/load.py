@@ -1,0 +1,139 @@
+"""Loaders: generated functions that check and store the base rows of one relation.
+
+A loader takes the rows given for its relation and a list to which it appends those that are new.
+It checks column types, refuses a second row with the same key, maintains the indexes that exist,
+and notes how the rows bear on the commit's :class:`~reprise.datalog.growth.Mode`. Invariant: a
+row is in ``new`` exactly if it is in the primary and in all indexes because of this call, also
+when the loader stops with an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from reprise.datalog.errors import KeyConflictError, RowError
+from reprise.datalog.growth import Mode, Ownership
+from reprise.datalog.layout import Layout, Shape
+from reprise.datalog.store import Store
+from reprise.datalog.values import coerce, is_entity, plain
+from reprise.lang.core import Relation, Row
+
+_WRONG_TYPE = {
+    "sym": "type({0}) is not str",
+    "bool": "{0} != 'true' and {0} != 'false'",
+    "int": "type({0}) is not int",
+    "float": "type({0}) is not float or {0} != {0}",
+    "any": "type({0}) is not str and type({0}) is not int",
+}
+_WRONG_ENTITY = "type({0}) is not int or {0} < 0"
+
+
+def adapt(relation: Relation, row: Sequence[Any]) -> Row:
+    """``row`` as the relation stores it; :class:`RowError` if it cannot."""
+    if isinstance(row, str) or len(row) != relation.arity:
+        raise RowError(f"`{relation.name}` has {relation.arity} column(s), but got {row!r}")
+    values = []
+    for value, column in zip(row, relation.columns, strict=True):
+        stored = coerce(value, column.type)
+        if stored is None:
+            raise RowError(
+                f"`{relation.name}` holds {column.type} in column `{column.name}`, "
+                f"but got {value!r} in {tuple(row)!r}"
+            )
+        values.append(stored)
+    return tuple(values)
+
+
+def conflict(store: Store, old: Row, new: Row) -> NoReturn:
+    """Refuse ``new``, whose key ``old`` already has."""
+    raise KeyConflictError(store.name, tuple(map(plain, old)), tuple(map(plain, new)))
+
+
+def loader_source(
+    layout: Layout, owned: Ownership | None, indexes: Iterable[tuple[int, ...]]
+) -> str:
+    """The text of ``load_<relation>(rows, new)``."""
+    columns = layout.relation.columns
+    names = [f"c{i}" for i in range(len(columns))]
+    unpacked = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
+    lines = [f"def load_{layout.name}(rows, new):"]
+    if owned is not None:
+        lines += ["    low, top, mode = WATER"]
+    lines += ["    for row in rows:"]
+    if names:
+        lines += [f"        {unpacked} = row"]
+    wrong = [
+        (_WRONG_ENTITY if is_entity(column.type) else _WRONG_TYPE[column.type]).format(name)
+        for name, column in zip(names, columns, strict=True)
+    ]
+    wrong.append("type(row) is not tuple" if names else "row != ()")
+    lines += [f"        if {' or '.join(f'({w})' if ' and ' in w else w for w in wrong)}:"]
+    lines += [f"            row = adapt({layout.store}.layout.relation, row)"]
+    if names:
+        lines += [f"            {unpacked} = row"]
+    if owned is not None:
+        lines += [f"        {line}" for line in _mode_lines(owned)]
+    lines += [f"        {line}" for line in _store_lines(layout)]
+    for index in indexes:
+        lines += [f"        {line}" for line in _index_lines(layout, index)]
+    lines += ["        new.append(row)"]
+    if owned is not None:
+        lines += ["    WATER[1] = top", "    WATER[2] = mode"]
+    return "\n".join(lines) + "\n"
+
+
+def _mode_lines(owned: Ownership) -> list[str]:
+    """Note what the row breaks, and the largest entity id that it mentions."""
+    owner = f"c{owned.owner}"
+    lines = []
+    for column in owned.older:
+        lines += [
+            f"if c{column} >= {owner}:",
+            f"    mode = {int(Mode.EDIT)}",
+            f"    if c{column} > top: top = c{column}",
+            f"elif c{column} > low and mode == {int(Mode.GROWTH)}:",
+            f"    mode = {int(Mode.BATCH)}",
+        ]
+    for column in (owned.owner, *owned.same):
+        lines += [
+            f"if c{column} > top: top = c{column}",
+            f"elif c{column} <= low: mode = {int(Mode.EDIT)}",
+        ]
+    return lines
+
+
+def _store_lines(layout: Layout) -> list[str]:
+    rows = layout.rows
+    same = [
+        "    if old == row: continue",
+        f"    conflict({layout.store}, old, row)",
+    ]
+    if layout.shape is Shape.KEYED:
+        key = f"c{layout.key[0]}"
+        return [f"old = {rows}.get({key})", "if old is not None:", *same, f"{rows}[{key}] = row"]
+    if layout.shape is Shape.NESTED:
+        first, *rest = (f"c{i}" for i in layout.key)
+        key = rest[0] if len(rest) == 1 else f"({', '.join(rest)})"
+        return [
+            f"inner = {rows}.get({first})",
+            "if inner is None:",
+            f"    {rows}[{first}] = {{{key}: row}}",
+            f"elif (old := inner.get({key})) is None:",
+            f"    inner[{key}] = row",
+            "elif old == row: continue",
+            f"else: conflict({layout.store}, old, row)",
+        ]
+    return [f"if row in {rows}: continue", f"{rows}[row] = None"]
+
+
+def _index_lines(layout: Layout, columns: tuple[int, ...]) -> list[str]:
+    names = [f"c{i}" for i in columns]
+    key = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    index = layout.index(columns)
+    return [
+        f"key = {key}",
+        f"bucket = {index}.get(key)",
+        f"if bucket is None: {index}[key] = {{row: None}}",
+        "else: bucket[row] = None",
+    ]

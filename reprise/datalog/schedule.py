@@ -1,0 +1,263 @@
+"""What to run when a relation changes: compiled handlers, by level, for each commit mode.
+
+Relations are grouped into *levels*: all strata that depend on earlier levels only. A
+:class:`Handler` serves one relation at one level for one purpose; it dispatches each changed row
+on the column in which most of its variants want a constant, so that a new ``node(7, softmax)``
+runs the rules about softmax and no others. Invariant: handlers compile lazily, on the first row
+that needs them, and calling one has the effect of all its variants on all the rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reprise.datalog.clauses import Clause, Clauses, Lookup
+from reprise.datalog.emit import function_source
+from reprise.datalog.growth import Growth, Mode
+from reprise.datalog.layout import Layout
+from reprise.datalog.plan import Catalog, Dispatch, Purpose, Step, Variant, plan
+from reprise.datalog.runtime import Runtime
+from reprise.datalog.values import constant
+from reprise.lang.core import Atom, Const, Expr, Member, Row, Value
+from reprise.lang.stratify import components
+
+Run = Callable[[Iterable[Row]], object]
+_DISPATCH_FROM = 3
+"""Fewer variants with a constant than this are cheaper to test one by one than to look up."""
+
+
+@dataclass
+class Level:
+    """Relations that are computed together, their clauses, and what the clauses read."""
+
+    number: int
+    relations: frozenset[str]
+    clauses: list[Clause] = field(default_factory=list)
+    reads: frozenset[str] = frozenset()
+
+
+def levels_of(clauses: Clauses) -> list[Level]:
+    """The derived relations in levels: each depends on itself and on smaller numbers only."""
+    derived = clauses.derived()
+    reads: dict[str, set[str]] = {name: set() for name in derived}
+    for clause in clauses.clauses:
+        for name, _ in clause.reads():
+            view = clauses.views.get(name)
+            reads[clause.head.relation].add(name if view is None else view.solutions)
+    graph = {name: sorted(reads[name] & derived) for name in sorted(derived)}
+    depth: dict[str, int] = {}
+    for component in components(graph):
+        below = {depth[name] for head in component for name in graph[head] if name in depth}
+        for head in component:
+            depth[head] = max(below, default=-1) + 1
+    count = max(depth.values(), default=-1) + 1
+    members = [frozenset(n for n, d in depth.items() if d == i) for i in range(count)]
+    levels = [Level(i, names) for i, names in enumerate(members)]
+    for clause in clauses.clauses:
+        levels[depth[clause.head.relation]].clauses.append(clause)
+    for level in levels:
+        level.reads = frozenset(name for clause in level.clauses for name, _ in clause.reads())
+    return levels
+
+
+class Handlers:
+    """The handlers of one level in one mode, by the relation whose rows they take.
+
+    ``inserting`` and ``inserting_negated`` add head rows, given rows that appeared in a relation
+    or disappeared from a negated one; ``deleting`` and ``deleting_negated`` mark head rows, given
+    rows that disappeared from a relation or appeared in a negated one.
+    """
+
+    def __init__(self, compiler: Compiler, level: Level, mode: Mode, growth: Growth) -> None:
+        variants: dict[tuple[Purpose, bool, str], list[Variant]] = {}
+        for clause in level.clauses:
+            needs = growth.needs(clause, mode)
+            for purpose, positions in (
+                (Purpose.INSERT, needs.insertions),
+                (Purpose.DELETE, needs.deletions),
+            ):
+                for position in positions:
+                    literal = clause.body[position]
+                    negated = isinstance(literal, Atom) and literal.negated
+                    assert isinstance(literal, Atom | Lookup)
+                    name = literal.view if isinstance(literal, Lookup) else literal.relation
+                    variants.setdefault((purpose, negated, name), []).append(
+                        Variant(clause, position, purpose)
+                    )
+        made = {
+            key: compiler.handler(level, key[2], found)
+            for key, found in sorted(
+                variants.items(), key=lambda item: (item[0][0].value, item[0][1:])
+            )
+        }
+        self.inserting = _pick(made, Purpose.INSERT, False)
+        self.inserting_negated = _pick(made, Purpose.INSERT, True)
+        self.deleting = _pick(made, Purpose.DELETE, False)
+        self.deleting_negated = _pick(made, Purpose.DELETE, True)
+
+
+def _pick(
+    made: Mapping[tuple[Purpose, bool, str], Run], purpose: Purpose, negated: bool
+) -> dict[str, Run]:
+    return {key[2]: run for key, run in made.items() if key[:2] == (purpose, negated)}
+
+
+class Compiler:
+    """Makes handlers and checks out of variants, through the planner and the emitter."""
+
+    def __init__(self, clauses: Clauses, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._clauses = clauses
+        self._catalog = Catalog(runtime.layouts, clauses.views, self._size, runtime.index_name)
+        self._serial: Counter[str] = Counter()
+        # Modes often need the same variants, and so the same text.
+        self._functions: dict[str, Callable[..., object]] = {}
+
+    def _size(self, relation: str) -> int:
+        return len(self._runtime.stores[relation])
+
+    def handler(self, level: Level, relation: str, variants: list[Variant]) -> Run:
+        """A function of changed rows of ``relation``; what it runs is compiled when needed."""
+        layout = self._runtime.layouts[relation]
+        column = _dispatch_column(layout, variants)
+        everywhere: list[Variant] = []
+        table: dict[Value, list[Variant]] = {}
+        for variant in variants:
+            values = None if column is None else _dispatch_values(variant, column, layout)
+            if values is None:
+                everywhere.append(variant)
+            for value in values or ():
+                table.setdefault(value, []).append(variant)
+        purpose = variants[0].purpose
+        stem = f"{purpose.value}_{level.number}_{layout.name}"
+        runs = []
+        if everywhere:
+            runs.append(self._over_rows(stem, everywhere, level))
+        if column is not None:
+            runs.append(self._dispatching(stem, column, table, level))
+        return runs[0] if len(runs) == 1 else _both(*runs)
+
+    def _over_rows(self, stem: str, variants: list[Variant], level: Level) -> Run:
+        compiled: list[Run] = []
+
+        def run(rows: Iterable[Row]) -> None:
+            if not compiled:
+                plans = [plan(variant, self._catalog, level.relations) for variant in variants]
+                compiled.append(self._compile(stem, plans, over_rows=True))
+            compiled[0](rows)
+
+        return run
+
+    def _dispatching(
+        self, stem: str, column: int, table: dict[Value, list[Variant]], level: Level
+    ) -> Run:
+        functions: dict[Value, Callable[[Row], object]] = {}
+
+        def first_use(value: Value) -> Callable[[Row], object]:
+            def run(row: Row) -> None:
+                dispatch = Dispatch(column, value)
+                plans = [
+                    plan(variant, self._catalog, level.relations, dispatch)
+                    for variant in table[value]
+                ]
+                functions[value] = self._compile(f"{stem}_{_label(value)}", plans)
+                functions[value](row)
+
+            return run
+
+        functions.update((value, first_use(value)) for value in table)
+        find = functions.get
+
+        def run(rows: Iterable[Row]) -> None:
+            for row in rows:
+                function = find(row[column])
+                if function is not None:
+                    function(row)
+
+        return run
+
+    def _compile(
+        self, stem: str, plans: list[tuple[Step, ...]], over_rows: bool = False
+    ) -> Callable[..., object]:
+        text = function_source(stem, plans, self._runtime.timed, over_rows)
+        function = self._functions.get(text)
+        if function is None:
+            self._serial[stem] += 1
+            number = self._serial[stem]
+            name = stem if number == 1 else f"{stem}_{number}"
+            source = text.replace(f"def {stem}(", f"def {name}(", 1)
+            function = self._functions[text] = self._runtime.function(name, source)
+        return function
+
+    def check(self, relation: str) -> Callable[[Row], bool]:
+        """A function that says whether some clause derives a row of ``relation``."""
+        variants = [
+            Variant(clause, None, Purpose.CHECK)
+            for clause in self._clauses.clauses
+            if clause.head.relation == relation
+        ]
+        plans = [plan(variant, self._catalog, frozenset()) for variant in variants]
+        function = self._compile(f"check_{self._runtime.layouts[relation].name}", plans)
+        return lambda row: function(row) is True
+
+    def full(self, clause: Clause, level: Level) -> None:
+        """Run ``clause`` over everything that is stored: what a new rule is owed."""
+        stores = {
+            i: self._runtime.stores[literal.relation]
+            for i, literal in enumerate(clause.body)
+            if isinstance(literal, Atom) and not literal.negated
+        }
+        if any(not len(store) for store in stores.values()):
+            return
+        start = min(stores, key=lambda i: (len(stores[i]), i))
+        steps = plan(Variant(clause, start, Purpose.INSERT), self._catalog, level.relations)
+        name = f"full_{self._runtime.layouts[clause.head.relation].name}"
+        self._compile(name, [steps], over_rows=True)(list(stores[start]))
+
+
+def _both(first: Run, second: Run) -> Run:
+    def run(rows: Iterable[Row]) -> None:
+        first(rows)
+        second(rows)
+
+    return run
+
+
+def _anchor_terms(variant: Variant) -> tuple[Expr, ...]:
+    assert variant.position is not None
+    literal = variant.clause.body[variant.position]
+    return literal.terms if isinstance(literal, Atom) else ()
+
+
+def _dispatch_column(layout: Layout, variants: list[Variant]) -> int | None:
+    """The column in which most variants want constants, if it is worth a table."""
+    wanted: Counter[int] = Counter()
+    for variant in variants:
+        for column, _ in enumerate(_anchor_terms(variant)):
+            if layout.dispatchable(column):
+                values = _dispatch_values(variant, column, layout)
+                wanted[column] += 0 if values is None else 1
+    best = max(wanted, key=lambda column: (wanted[column], -column), default=None)
+    return best if best is not None and wanted[best] >= _DISPATCH_FROM else None
+
+
+def _dispatch_values(variant: Variant, column: int, layout: Layout) -> list[Value] | None:
+    """The values of ``column`` to which the variant is restricted, ``None`` if to none."""
+    terms = _anchor_terms(variant)
+    if column >= len(terms):
+        return None
+    term = terms[column]
+    type_ = layout.relation.columns[column].type
+    if isinstance(term, Const):
+        return [constant(term.value, type_)]
+    for literal in variant.clause.body:
+        if isinstance(literal, Member) and literal.expr == term and not literal.negated:
+            return list(dict.fromkeys(literal.values))
+    return None
+
+
+def _label(value: Value) -> str:
+    text = "".join(c if c.isalnum() else "_" for c in str(value))
+    return text or "_"
