@@ -11,7 +11,7 @@ flat: rows that depend on a type or an attribute value alone are computed once a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +20,7 @@ from reprise.lang.core import Row, Value
 from reprise.lang.dtypes import DTYPES
 from reprise.uir.graph import (
     Array,
+    Attribute,
     Body,
     Graph,
     Node,
@@ -102,35 +103,28 @@ def _node_facts(node: Node) -> list[Fact]:
     ]
     add = facts.append
     captured: set[int] = set()
-    i = 0
-    for operand in node.inputs:
+    for i, operand in enumerate(node.inputs):
         if operand is not None:
             add(("input", (n, i, operand.id)))
             if operand.body != body:
                 captured.add(operand.id)
-        i += 1
-    for name, value in node.attributes.items():
-        if isinstance(value, tuple):
-            add(("attr", (n, name, list_text(value))))
-            add(("attr_len", (n, name, len(value))))
-            i = 0
-            for item in value:
-                if (plain := value_of(item)) is not None:
-                    add(("attr_at", (n, name, i, plain)))
-                i += 1
-        elif (plain := value_of(value)) is not None:
-            add(("attr", (n, name, plain)))
+    if node.attributes:
+        rows: list[Fact] = []
+        for name, value in node.attributes.items():
+            if type(value) is tuple:
+                rows += _attribute_rows(name, value, tuple(map(type, value)))
+            else:
+                rows += _attribute_rows(name, value, (type(value),))
+        facts += [(relation, (n, *rest)) for relation, rest in rows]
     for name in sorted(node.given) if len(node.given) > 1 else node.given:
         add(("attr_given", (n, name)))
-    i = 0
-    for result in node.outputs:
+    for i, result in enumerate(node.outputs):
         if result is not None:
             t = result.id
             add(("output", (n, i, t)))
             facts += [(relation, (t, *rest)) for relation, rest in _type_rows(result.type)]
             if result.kind != "tensor":
                 add(("kind", (t, result.kind)))
-        i += 1
     if body:
         add(("in_body", (n, body)))
         for t in sorted(captured):
@@ -138,6 +132,23 @@ def _node_facts(node: Node) -> list[Fact]:
     if node.bodies:
         facts += _body_facts(node)
     return facts
+
+
+@lru_cache(maxsize=8192)
+def _attribute_rows(name: str, value: Attribute, types: Hashable) -> tuple[Fact, ...]:
+    """Facts about one attribute, without the node's id in front.
+
+    ``types`` are the types of the value's items: they keep ``1``, ``1.0`` and ``True``, which are
+    equal, apart in the cache.
+    """
+    if not isinstance(value, tuple):
+        plain = value_of(value)
+        return () if plain is None else (("attr", (name, plain)),)
+    rows: list[Fact] = [("attr", (name, list_text(value))), ("attr_len", (name, len(value)))]
+    for i, item in enumerate(value):
+        if (plain := value_of(item)) is not None:
+            rows.append(("attr_at", (name, i, plain)))
+    return tuple(rows)
 
 
 def _body_facts(node: Node) -> Iterator[Fact]:

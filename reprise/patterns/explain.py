@@ -54,8 +54,6 @@ def reason(
     steps = [finding.answer.failed] if finding.answer.failed else list(finding.answer.open_steps)
     told = []
     for step in steps:
-        if step is None:
-            continue
         text = teller.tell(step)
         source = _snippet(sources, step.literal.span)
         told.append(f"`{source}`: {text[0]}" if source and text else (text or [source or ""])[0])

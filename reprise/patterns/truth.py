@@ -156,7 +156,7 @@ class Solver:
             if self._unify(atom.terms, row, unbound, bound):
                 found = True
                 yield Step(atom, Truth.YES, row), bound
-        if found:
+        if found and not self._may_have_more(atom.relation, pattern):
             return
         if self._unknown_row(atom.relation, pattern):
             row_unknown = tuple(UNKNOWN if v is None else v for v in values)
@@ -167,9 +167,19 @@ class Solver:
             ]
             yield Step(atom, Truth.UNKNOWN, row_unknown), dict.fromkeys(names, UNKNOWN)
             return
+        if found:
+            return
         shown: tuple[Known, ...] = tuple(UNKNOWN if v is None else v for v in values)
         keyed = self._keyed_value(atom, pattern)
         yield Step(atom, Truth.NO, shown, right=keyed), {}
+
+    def _may_have_more(self, name: str, pattern: Sequence[core.Value | None]) -> bool:
+        """Whether the rows found need not be all: part of the key was left free."""
+        relation = self._program.relations.get(name)
+        if relation is None:
+            return False
+        keys = [p for c, p in zip(relation.columns, pattern, strict=True) if c.key]
+        return any(p is None for p in (keys or pattern))
 
     def _keyed_value(
         self, atom: core.Atom, pattern: Sequence[core.Value | None]
