@@ -5,8 +5,8 @@ The blocks of a page share one temporary folder:
 - a block with a ``title`` is written to a file of that name;
 - a ``rules`` block must lint without a word, and the tests in it must pass, unless the line before
   it is ``<!-- broken -->``;
-- each ``$ command`` of a ``console`` block is run, and must print what stands below it; ``...`` on a
-  line of its own stands for any lines, within a line for any text.
+- each ``$ command`` of a ``console`` block is run, and must print what stands below it; ``...`` on
+  a line of its own stands for any lines, within a line for any text.
 
 ``REPRISE_UPDATE_DOCS=1`` writes what the commands print into the pages instead.
 """
