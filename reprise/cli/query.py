@@ -23,8 +23,8 @@ from reprise.cli.output import show_json, show_table, text_or_json
 def query(file: Path, goal: str, model: str | None, engine: str | None, form: str) -> int:
     """Ask FILE one question: for which values of its variables does GOAL hold?
 
-    GOAL is what may stand in the body of a rule, such as 'path(a, X), X != b'. Without variables the
-    answer is yes or no.
+    GOAL is what may stand in the body of a rule, such as 'path(a, X), X != b'. Without variables
+    the answer is yes or no.
 
     Exit code: 0 answered, also where nothing holds; 2 bad rules, goal or model.
     """

@@ -249,13 +249,13 @@ def lower(paths: tuple[Path, ...], form: str) -> int:
 
     program = own_program(load_rules(paths))
     if form == "python":
-        from reprise.datalog import Database
+        from reprise.datalog.database import Database
 
-        click.echo(Database(program).source())
+        click.echo(Database(program).source(), nl=False)
     elif form == "clingo":
-        from reprise.datalog.clingo import program_text
+        from reprise.datalog.export import to_clingo
 
-        click.echo(program_text(program))
+        click.echo(to_clingo(program), nl=False)
     else:
         from reprise.lang.coretext import format_program
 

@@ -150,7 +150,8 @@ class Names:
         for infix in ("Before", "After"):
             if table["around"][infix] == function:
                 return f"{_camel(name)}{infix}{_camel(pass_name)}Pass"
-        for prefix, meant in table["prefixes"].items():
+        prefixes: dict[str, str] = table["prefixes"]
+        for prefix, meant in prefixes.items():
             if meant == function:
                 return prefix + _camel(name)
         return None
