@@ -1,0 +1,213 @@
+"""Rule files and programs from text.
+
+:func:`parse_text` and :func:`parse_file` read ``.rules``, :func:`parse_program` reads ``.uir``.
+They return a syntax tree or raise one :class:`RulesError` with everything that is wrong: after an
+error the parser repairs the text where the repair is plain, else goes on at the next declaration.
+
+The parser is the table-driven LR automaton of the grammar (``reprise.lang.tables``). It works on
+three parallel stacks (states, values, and the first token of each value), never recurses, and
+refuses trees deeper than :data:`MAX_DEPTH`, so that whatever walks a tree may recurse.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from reprise.lang import ast
+from reprise.lang.build import Builder
+from reprise.lang.diagnostics import Diagnostic, RulesError, Span
+from reprise.lang.recover import Recovery, next_declaration
+from reprise.lang.tables import BUILD, END_OF_INPUT, INLINE, Production, Tables, load_tables
+from reprise.lang.tokens import ERROR, Tokens, scan
+
+MAX_DEPTH = 200
+"""Levels of nesting in one tree."""
+
+MAX_ERRORS = 50
+"""Syntax errors after which a file is given up."""
+
+_MAX_STACK = 6 * MAX_DEPTH
+"""States on the stack; a level of nesting takes at most a handful."""
+
+
+def parse_text(text: str, path: str = "<text>") -> ast.RuleFile:
+    """Parse the text of a rule file.
+
+    Raises:
+        RulesError: with every syntax error, in source order.
+    """
+    tables = load_tables()
+    tokens = scan(text, path, tables)
+    builder = Builder(tokens)
+    _finish(tokens, builder, _Parser(tables, tokens, builder).run("start")[1])
+    comments = tuple(
+        comment for i, comment in enumerate(tokens.comments) if i not in builder.used_docs
+    )
+    return ast.RuleFile(path, tuple(builder.imports), tuple(builder.decls), comments)
+
+
+def parse_program(text: str, path: str = "<text>") -> tuple[ast.Line, ...]:
+    """Parse the text of a ``.uir`` program: the same lines as in a test's case.
+
+    Raises:
+        RulesError: with every syntax error, in source order.
+    """
+    tables = load_tables()
+    tokens = scan(text, path, tables)
+    builder = Builder(tokens)
+    lines, errors = _Parser(tables, tokens, builder).run("program")
+    _finish(tokens, builder, errors)
+    return cast(tuple[ast.Line, ...], lines)
+
+
+def parse_file(path: str | Path) -> ast.RuleFile:
+    """Parse a rule file; an unreadable one is a diagnostic as well."""
+    return parse_text(read_source(path), str(path))
+
+
+def read_source(path: str | Path) -> str:
+    """The text of a source file.
+
+    Raises:
+        RulesError: there is no such file, it cannot be read, or it is not UTF-8.
+    """
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        span = Span(name, 1, 1, 1, 1)
+        raise RulesError([Diagnostic("unreadable-file", f"cannot read this: {reason}", span)]) from None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        line = before.count("\n") + 1
+        column = len(before) - before.rfind("\n")
+        raise RulesError(
+            [
+                Diagnostic(
+                    "not-utf-8",
+                    f"byte 0x{data[error.start]:02X} is not UTF-8 text",
+                    Span(name, line, column, line, column + 1),
+                    "save the file as UTF-8",
+                )
+            ]
+        ) from None
+
+
+def _finish(tokens: Tokens, builder: Builder, errors: list[Diagnostic]) -> None:
+    found = tokens.diagnostics + builder.diagnostics + errors
+    if found:
+        found.sort(key=lambda d: (d.span.line, d.span.column))
+        raise RulesError(found)
+
+
+class _Parser:
+    """One run over one list of tokens."""
+
+    def __init__(self, tables: Tables, tokens: Tokens, builder: Builder) -> None:
+        self.tables = tables
+        self.tokens = tokens
+        self.actions = [
+            getattr(builder, p.action) if p.mode == BUILD else None for p in tables.productions
+        ]
+
+    def run(self, start: str) -> tuple[Any, list[Diagnostic]]:
+        """The value of the whole input (None if it has errors), and the syntax errors."""
+        tokens, tables = self.tokens, self.tables
+        kinds, texts = tokens.kinds, tokens.texts
+        table, productions, keywords = tables.states, tables.productions, tables.keywords
+        actions = self.actions
+        first_state, end_state = tables.starts[start], tables.ends[start]
+        recovery = Recovery(tables, tokens, first_state)
+
+        states: list[int] = [first_state]
+        values: list[Any] = []
+        firsts: list[int] = []
+        depths: list[int] = []
+        item = 0  # where the present declaration starts
+        i = 0
+        while True:
+            kind = kinds[i]
+            row = table[states[-1]]
+            if kind == "NAME" and texts[i] in keywords:
+                keyword = tokens.keyword(i, tables)
+                if keyword is not None and keyword in row:
+                    kind = keyword
+            while (action := row.get(kind)) is not None and action < 0:
+                production = productions[-action - 1]
+                length = production.length
+                first = firsts[-length] if length else i
+                if length == 1:
+                    kids = [values.pop()]
+                    states.pop()
+                    depth = depths.pop()
+                    firsts.pop()
+                elif length:
+                    kids = values[-length:]
+                    depth = max(depths[-length:]) + (production.mode == BUILD)
+                    del values[-length:], states[-length:], firsts[-length:], depths[-length:]
+                else:
+                    kids, depth = [], 0
+                if depth > MAX_DEPTH:
+                    break
+                if not production.plain:
+                    kids = _select(production, kids)
+                make = actions[-action - 1]
+                if make is not None:
+                    value = make(kids, first, i - 1)
+                elif production.mode == INLINE:
+                    value = kids
+                else:
+                    value = kids[0]
+                if production.origin == "item":
+                    item = i
+                    depth = 0
+                states.append(table[states[-1]][production.origin])
+                values.append(value)
+                firsts.append(first)
+                depths.append(depth)
+                row = table[states[-1]]
+            if action is not None and action >= 0 and len(states) < _MAX_STACK:
+                states.append(action)
+                values.append(i)
+                firsts.append(i)
+                depths.append(0)
+                i += 1
+                continue
+            if kind == END_OF_INPUT and states[-1] == end_state:
+                return (values[-1] if not recovery.errors else None), recovery.errors
+            if action is not None:
+                recovery.report(
+                    "too-deeply-nested",
+                    f"this is nested more than {MAX_DEPTH} levels deep",
+                    tokens.span(max(i - 1, 0), max(i - 1, 0)),
+                    "split it into several rules or conditions",
+                )
+            elif kind != ERROR:
+                recovery.explain(item, i)
+            if len(recovery.errors) >= MAX_ERRORS or start != "start":
+                return None, recovery.errors
+            i = item = next_declaration(tokens, item, i)
+            states, values, firsts, depths = [first_state], [], [], []
+
+
+def _select(production: Production, kids: list[Any]) -> list[Any]:
+    """The children that the grammar keeps, inlined rules spliced in."""
+    keep = production.keep
+    if keep and keep[0][1] and not keep[0][2]:  # a list grows in place: linear, not quadratic
+        chosen: list[Any] = kids[keep[0][0]]
+        keep = keep[1:]
+    else:
+        chosen = []
+    for index, splice, nones in keep:
+        if nones:
+            chosen.extend([None] * nones)
+        if splice:
+            chosen.extend(kids[index])
+        else:
+            chosen.append(kids[index])
+    chosen.extend([None] * production.nones_after)
+    return chosen
