@@ -113,7 +113,7 @@ class Symbols:
     column_types: dict[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: set[str] = field(default_factory=set)
     attributes: dict[str, str] = field(default_factory=dict)
-    spans: dict[str, Span] = field(default_factory=dict)
+    spans: dict[tuple[str, str], Span] = field(default_factory=dict)
 
     def is_operator(self, name: str) -> bool:
         """Whether ``name`` may stand as an operator: declared, or qualified (``onnx.Foo``)."""
@@ -163,7 +163,10 @@ def collect_symbols(files: Sequence[ast.RuleFile], report: Report) -> Symbols:
 
 
 def _claim(table: Symbols, name: ast.Ident, what: str, report: Report) -> bool:
-    earlier = table.spans.get(name.text)
+    """Enter a name, once per namespace: what stands in lines (operators, sets), and what stands
+    in conditions (relations, patterns and constraints)."""
+    namespace = "lines" if what in ("operator", "set") else "conditions"
+    earlier = table.spans.get((namespace, name.text))
     if earlier is not None:
         report.error(
             "shadowed",
@@ -176,7 +179,7 @@ def _claim(table: Symbols, name: ast.Ident, what: str, report: Report) -> bool:
         report.error(
             "shadowed", f"{what} `{name.text}` would hide the dtype of that name", name.span
         )
-    table.spans[name.text] = name.span
+    table.spans[(namespace, name.text)] = name.span
     return True
 
 

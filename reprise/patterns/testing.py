@@ -22,7 +22,7 @@ from reprise.patterns.explain import reason
 from reprise.patterns.match import Matcher
 from reprise.patterns.truth import Truth
 from reprise.solve.signatures import Signatures
-from reprise.uir.text import read_graph
+from reprise.uir.text import read_givens, read_graph
 
 
 class Outcome(Enum):
@@ -100,7 +100,8 @@ class _Runner:
             return self._pattern_problem(kind, case, self._pattern, self._matcher)
         guard = self._constraint.guard if self._constraint else None
         roots = [self._subject, *([guard] if guard else [])]
-        graph, given = read_graph(case.lines, self._signatures)
+        graph = read_graph(case.lines, self._signatures)
+        given = read_givens(case.lines)
         database = Database(self._rules.program.restricted_to(roots))
         known = database.program.relations
         facts = [f for f in (*facts_of(graph), *given) if f[0] in known]
@@ -123,7 +124,8 @@ class _Runner:
     def _pattern_problem(
         self, kind: str, case: ast.Case, pattern: Pattern, matcher: Matcher
     ) -> str | None:
-        graph, given = read_graph(case.lines, self._signatures)
+        graph = read_graph(case.lines, self._signatures)
+        given = read_givens(case.lines)
         found = matcher.run(graph, near=True, given=given)
         sure = [f for f in found.findings if f.certainty is Truth.YES]
         open_ones = [f for f in found.findings if f.certainty is Truth.UNKNOWN]

@@ -60,11 +60,7 @@ class Body(Lines):
         self.emit(core.Compare(op, a, b, span))
 
     def _member_of(self, expr: ast.Expr, domain: ast.Domain, negated: bool, span: Span) -> None:
-        if isinstance(domain, ast.NamedDomain):
-            named = self.symbols.members(domain.name.text)
-            expected = named.kind if named and named.kind in ("op", "dtype") else "any"
-        else:
-            expected = "any"
+        expected = self._domain_kind(domain)
         if isinstance(expr, ast.Name) and expr.text in self.scope and expected == "op":
             node = self.node_of(expr.text)  # `s in reductions` reads the node's operator
             if node is not None:
@@ -73,6 +69,19 @@ class Body(Lines):
                 return
         lowered, kind = self.expr(expr, expected)
         self.membership(lowered, kind, domain, negated, span)
+
+    def _domain_kind(self, domain: ast.Domain) -> str:
+        """``op`` or ``dtype`` if that is what a domain holds, else ``any``."""
+        match domain:
+            case ast.NamedDomain(name):
+                named = self.symbols.members(name.text)
+                kind = named.kind if named else None
+            case ast.SetDomain((ast.Name(text), *_)):
+                named = self.symbols.members(text)
+                kind = named.kind if named else self.symbols.kind_of_symbol(text)
+            case _:
+                kind = None
+        return kind if kind in ("op", "dtype") else "any"
 
     def atom(self, atom: ast.AtomCond, negated: bool) -> core.Atom:
         name = atom.relation.text

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Self
 
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Span
@@ -21,9 +22,6 @@ from reprise.lang.symbols import (
     Symbols,
     suggest,
 )
-
-if TYPE_CHECKING:
-    from reprise.lang.lower.body import Body
 
 BUILTINS = {"bits": 1, "abs": 1, "min": 2, "max": 2, "len": 1}
 """Functions of the expression language and their least number of arguments."""
@@ -60,7 +58,7 @@ class NodeSpec:
     reads: list[core.Var] = field(default_factory=list)
 
 
-class Expressions:
+class Expressions(ABC):
     """The conjunction under construction, and how expressions add to it."""
 
     def __init__(
@@ -449,9 +447,17 @@ class Expressions:
         )
         return result
 
-    def _inner(self) -> Body:
+    @abstractmethod
+    def conjunction(self, conditions: Sequence[ast.Condition]) -> None:
+        """Add conditions that are already literals (see ``reprise.lang.normal``)."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Add what needs the whole conjunction first."""
+
+    def _inner(self) -> Self:
         """A body inside this one: it sees the names, and shares the variables, of this one."""
-        inner = Body(
+        inner = type(self)(
             self.symbols, self.report, self.auxiliary, self.owner, self.choices, self.shared
         )
         inner.scope = self.scope.copy()
