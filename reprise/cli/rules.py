@@ -77,13 +77,14 @@ def lint(paths: tuple[Path, ...], form: str) -> int:
     Exit code: 0 clean, 1 warnings only, 2 errors.
     """
     from reprise.lang.diagnostics import RulesError, Severity
-    from reprise.lang.ruleset import load_rules, rule_files
+    from reprise.lang.lint import lint as lint_files
+    from reprise.lang.ruleset import rule_files
 
     files = rule_files(paths)
     if not files:
         raise click.UsageError(f"no .rules file in {', '.join(map(str, paths))}")
     try:
-        diagnostics = list(load_rules(files).warnings)
+        diagnostics = lint_files(files)
     except RulesError as error:
         diagnostics = error.diagnostics
     errors = sum(d.severity is Severity.ERROR for d in diagnostics)
@@ -117,7 +118,7 @@ def fmt(paths: tuple[Path, ...], check: bool) -> int:
     from reprise.lang.diagnostics import RulesError
     from reprise.lang.format import format_text
     from reprise.lang.ruleset import rule_files
-    from reprise.lang.source import read_source
+    from reprise.lang.parse import read_source
 
     if paths == (Path("-"),):
         click.echo(format_text(sys.stdin.read(), "<stdin>"), nl=False)

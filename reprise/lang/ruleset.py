@@ -6,6 +6,8 @@ was returned has resolved names, typed and safe rules, and a stratified program.
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,6 +177,7 @@ class _Loader:
         for decl in decls:
             result.add(decl)
         self._tests_have_subjects(result, symbols)
+        self._patterns_differ(list(result.patterns.values()))
         relations = {**symbols.relations, **lowering.auxiliary.relations}
         rules = [*lowering.rules, *lowering.auxiliary.rules]
         if not self.report.failed:
@@ -208,6 +211,21 @@ class _Loader:
                 stratify(program)
             except RulesError as error:
                 self.report.diagnostics += error.diagnostics
+
+    def _patterns_differ(self, patterns: Sequence[Pattern]) -> None:
+        """Two patterns about one target must not match the same places."""
+        seen: dict[object, Pattern] = {}
+        for pattern in patterns:
+            same = frozenset(canonical((*a.structure, *a.conditions)) for a in pattern.alternatives)
+            key = (pattern.meta.get("target"), same)
+            first = seen.setdefault(key, pattern)
+            if first is not pattern and same:
+                self.report.error(
+                    "shadowed",
+                    f"`{pattern.name}` matches exactly what `{first.name}` matches",
+                    pattern.span,
+                    f"{first.span}: add the report to that pattern as a further `bug:`",
+                )
 
     def _tests_have_subjects(self, result: _Lowered, symbols: Symbols) -> None:
         subjects = {*result.patterns, *result.constraints, *symbols.column_types, *result.monitors}
@@ -255,6 +273,24 @@ class _Lowered:
                 self.tests.append(decl)
             case ast.OpDecl() | ast.SetDecl() | ast.RelationDecl():
                 pass
+
+
+def canonical(literals: Sequence[core.Literal]) -> str:
+    """Literals with their variables numbered by first use: equal texts mean equal conditions."""
+    numbers: dict[str, int] = {}
+    for literal in literals:
+        for name in core.variables(literal):
+            numbers.setdefault(name, len(numbers))
+    pattern = re.compile(r"Var\(name='([^']*)'\)")
+    plain = repr([_without_span(x) for x in literals])
+    return pattern.sub(lambda found: f"V{numbers[found.group(1)]}", plain)
+
+
+def _without_span(literal: core.Literal) -> core.Literal:
+    bare = dataclasses.replace(literal, span=None)
+    if isinstance(bare, core.Aggregate):
+        return dataclasses.replace(bare, body=tuple(_without_span(x) for x in bare.body))
+    return bare
 
 
 def _in_order(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

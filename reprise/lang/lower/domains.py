@@ -70,7 +70,7 @@ class Domains(Expressions):
             self._range(expr, kind, domain, negated, span)
             return
         values = self._values(domain, kind)
-        if not values and not negated:
+        if not values and not negated and not self.report.failed:
             self.report.error("never-matches", "the set is empty: nothing is in it", span)
         self.emit(core.Member(self.flat(expr, span), tuple(values), negated, span))
 

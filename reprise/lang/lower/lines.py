@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Span
@@ -186,36 +187,12 @@ class Lines(Domains):
 
     def _distinct(self, start: int, span: Span | None) -> None:
         """Two lines never match one node: say so where nothing else implies it."""
-        made_by: dict[core.Var, core.Var] = {}
-        for key, tensor in self._found.items():
-            if key[0] == "output" and isinstance(key[1], core.Var):
-                made_by[tensor] = key[1]
-        for literal in self.literals:
-            if isinstance(literal, core.Atom) and literal.relation == "output":
-                node, _, tensor_term = literal.terms
-                if isinstance(node, core.Var) and isinstance(tensor_term, core.Var):
-                    made_by[tensor_term] = node
-        before: dict[core.Var, set[core.Var]] = {}
-        by_var = {s.var: s for s in self.specs}
-
-        def ancestors(var: core.Var, path: frozenset[core.Var]) -> set[core.Var]:
-            if var not in before:
-                found: set[core.Var] = set()
-                for tensor in by_var[var].reads if var in by_var else ():
-                    source = made_by.get(tensor)
-                    if source is None or source in path:
-                        continue
-                    found |= {source} | ancestors(source, path | {source})
-                before[var] = found
-            return before[var]
-
-        for spec in self.specs:
-            if spec.var in ancestors(spec.var, frozenset({spec.var})):
-                self.report.error(
-                    "cyclic-pattern",
-                    "the lines form a cycle: no graph has one",
-                    span or ast.NOWHERE,
-                )
+        before = self._ancestors()
+        if before is None:
+            self.report.error(
+                "cyclic-pattern", "the lines form a cycle: no graph has one", span or ast.NOWHERE
+            )
+            return
         for i, first in enumerate(self.specs):
             for second in self.specs[max(i + 1, start) :]:
                 overlap = (
@@ -223,11 +200,29 @@ class Lines(Domains):
                     or second.ops.any
                     or not set(first.ops.values).isdisjoint(second.ops.values)
                 )
-                ordered = first.var in ancestors(
-                    second.var, frozenset({second.var})
-                ) or second.var in ancestors(first.var, frozenset({first.var}))
+                ordered = first.var in before[second.var] or second.var in before[first.var]
                 if overlap and not ordered:
                     self.emit(core.Compare("!=", first.var, second.var))
+
+    def _ancestors(self) -> dict[core.Var, set[core.Var]] | None:
+        """For each node variable, the ones whose outputs reach it; None if they form a cycle."""
+        made_by: dict[core.Expr, core.Expr] = {
+            x.terms[2]: x.terms[0]
+            for x in self.literals
+            if isinstance(x, core.Atom) and x.relation == "output" and not x.negated
+        }
+        sources = {
+            s.var: {m for t in s.reads if isinstance(m := made_by.get(t), core.Var)}
+            for s in self.specs
+        }
+        before: dict[core.Var, set[core.Var]] = {}
+        try:
+            for var in TopologicalSorter(sources).static_order():
+                direct = sources.get(var, set())
+                before[var] = direct.union(*(before[source] for source in direct))
+        except CycleError:
+            return None
+        return before
 
     def _attribute(self, node: core.Var, ops: Ops, argument: ast.AttributeArg) -> None:
         name = core.Const(argument.name.text)

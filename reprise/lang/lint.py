@@ -1,0 +1,93 @@
+"""``reprise rules lint``: everything that loading checks, and what is worth a slower look."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reprise.lang import ast, core
+from reprise.lang.diagnostics import Diagnostic, RulesError, Severity, Span
+from reprise.lang.never import unsatisfiable
+from reprise.lang.ruleset import RuleSet, load_rules
+
+
+def lint(paths: Sequence[Path]) -> list[Diagnostic]:
+    """All diagnostics for the files in ``paths``, errors and warnings, in source order.
+
+    Raises RulesError if the files do not even load (it carries all errors found).
+    """
+    rules = load_rules(paths)
+    found = [*rules.warnings, *_clashes(rules)]
+    for file in rules.files:
+        if file.path in rules.own:
+            for decl in file.decls:
+                found += _advice(decl, rules)
+    errors = [d for d in found if d.severity is Severity.ERROR]
+    if errors:
+        raise RulesError(sorted(found, key=_place))
+    return sorted(found, key=_place)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    span = diagnostic.span
+    return span.file, span.line, span.column
+
+
+def _clashes(rules: RuleSet) -> Iterator[Diagnostic]:
+    """Declarations of which z3 says that no numbers satisfy any alternative."""
+    by_name: dict[str, list[core.Rule]] = {}
+    for rule in rules.program.rules:
+        if rule.span is not None and rule.span.file in rules.own:
+            by_name.setdefault(rule.name, []).append(rule)
+    for alternatives in by_name.values():
+        told = [unsatisfiable(rule) for rule in alternatives]
+        if told[0] is not None and all(told):
+            yield told[0]
+
+
+def _advice(decl: ast.Decl, rules: RuleSet) -> Iterator[Diagnostic]:
+    match decl:
+        case ast.PatternDecl():
+            if not any(t.subject.text == decl.name.text for t in rules.tests):
+                yield _warning(
+                    "untested",
+                    f"`{decl.name.text}` has no test",
+                    decl.name.span,
+                    "add `test … { match { … } no_match { … } }`",
+                )
+            yield from _used_once((decl.lines, decl.where, decl.graph))
+        case ast.RuleDecl() | ast.DenyDecl():
+            yield from _used_once((decl.head, decl.body))
+        case ast.ConstraintDecl():
+            yield from _used_once((decl.lines, decl.where, decl.require))
+
+
+def _used_once(parts: object) -> Iterator[Diagnostic]:
+    """Value variables that occur once: they say nothing, and may be misspelt."""
+    occurrences = list(_variables(parts))
+    counts = Counter(v.name for v in occurrences)
+    for variable in occurrences:
+        if counts[variable.name] == 1:
+            yield _warning(
+                "used-once",
+                f"`{variable.name}` is used once only",
+                variable.span,
+                "write `_` if any value will do",
+            )
+
+
+def _variables(part: object) -> Iterator[ast.Variable]:
+    if isinstance(part, ast.Variable):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from _variables(item)
+    elif dataclasses.is_dataclass(part) and not isinstance(part, type | Span):
+        for field in dataclasses.fields(part):
+            yield from _variables(getattr(part, field.name))
+
+
+def _warning(code: str, message: str, span: Span, hint: str) -> Diagnostic:
+    return Diagnostic(code, message, span, hint, Severity.WARNING)
