@@ -20,13 +20,27 @@ from reprise.lang.spelling import did_you_mean
 from reprise.lang.tokens import Tokens
 
 META_KEYS = frozenset(
-    "bug target affects symptom verdict severity since fixed status owner advice found_by pass"
-    " opset".split()
+    [
+        "bug",
+        "target",
+        "affects",
+        "symptom",
+        "verdict",
+        "severity",
+        "since",
+        "fixed",
+        "status",
+        "owner",
+        "advice",
+        "found_by",
+        "pass",
+        "opset",
+    ]
 )
 CASE_KINDS = frozenset(
-    "match no_match possible todo_match todo_no_match holds violates".split()
+    ["match", "no_match", "possible", "todo_match", "todo_no_match", "holds", "violates"]
 )
-CONTEXT_WORDS = frozenset("downstream upstream user producer elsewhere".split())
+CONTEXT_WORDS = frozenset(["downstream", "upstream", "user", "producer", "elsewhere"])
 _ONLY_CONTEXT = frozenset(("downstream", "upstream", "elsewhere"))
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)")
@@ -78,9 +92,7 @@ class Builder:
                 return chr(int(body[1:], 16))
             if body in _ESCAPES:
                 return _ESCAPES[body]
-            span = Span(
-                self.tokens.path, line, column + found.start(), line, column + found.end()
-            )
+            span = Span(self.tokens.path, line, column + found.start(), line, column + found.end())
             hint = 'the escapes are `\\"`, `\\\\`, `\\n`, `\\t`, `\\r`, `\\0`, `\\xNN`, `\\uNNNN`'
             self.report("bad-escape", f"unknown escape `{found.group()}`", span, hint)
             return body
@@ -125,7 +137,7 @@ class Builder:
                 | ast.And()
                 | ast.Or()
             ):
-                return cast(ast.Condition, value)
+                return value
         if isinstance(value, ast.Boolean):
             hint = "leave it out" if value.value else "compare with it: `x == false`"
         elif isinstance(value, (ast.Name, ast.Member)):
@@ -197,9 +209,7 @@ class Builder:
     def relation_decl(self, kids: Kids, a: int, b: int) -> ast.RelationDecl:
         columns = tuple(kid for kid in kids[1:] if isinstance(kid, ast.ColumnDecl))
         flags = tuple(kid for kid in kids[1:] if isinstance(kid, ast.Flag))
-        return ast.RelationDecl(
-            self.ident(kids[0]), columns, flags, self.doc(a), self.span(a, b)
-        )
+        return ast.RelationDecl(self.ident(kids[0]), columns, flags, self.doc(a), self.span(a, b))
 
     def column(self, kids: Kids, a: int, b: int) -> ast.ColumnDecl:
         return ast.ColumnDecl(self.ident(kids[0]), self.ident(kids[1]), False, self.span(a, b))
@@ -227,7 +237,10 @@ class Builder:
 
     def pattern_decl(self, kids: Kids, a: int, b: int) -> ast.PatternDecl:
         name, title, *parts = kids
-        meta, lines, where, graph = [], [], [], []
+        meta: list[ast.MetaEntry] = []
+        lines: list[ast.Bind] = []
+        where: list[ast.Condition] = []
+        graph: list[ast.Condition] = []
         for part in parts:
             match part:
                 case ast.MetaEntry():
@@ -409,9 +422,7 @@ class Builder:
         return None if name is None else self.ident(name), written
 
     def type(self, kids: Kids, a: int, b: int) -> ast.TypeExpr:
-        shape = tuple(
-            dim if isinstance(dim, ast.Splat) else self.expr(dim) for dim in kids[1:]
-        )
+        shape = tuple(dim if isinstance(dim, ast.Splat) else self.expr(dim) for dim in kids[1:])
         return ast.TypeExpr(self._dtype(kids[0]), shape, self.span(a, b))
 
     def unranked_type(self, kids: Kids, a: int, b: int) -> ast.TypeExpr:
@@ -454,7 +465,8 @@ class Builder:
 
     def constraint_decl(self, kids: Kids, a: int, b: int) -> ast.ConstraintDecl:
         name, klass, *parts, require = kids
-        lines, where = [], []
+        lines: list[ast.Bind] = []
+        where: list[ast.Condition] = []
         for part in parts:
             if isinstance(part, _Where):
                 where += part.conditions
@@ -575,7 +587,9 @@ class Builder:
 
     def _membership(self, kids: Kids, negated: bool, span: Span) -> ast.Condition:
         value, domain = kids
-        word, path, args = None, None, ()
+        word: ast.Ident | None = None
+        path: tuple[int, int] | None = None
+        args: tuple[ast.Expr, ...] = ()
         if isinstance(value, _PathCall):
             word, path, args = value.word, value.path, value.args
         elif isinstance(value, ast.CallExpr) and value.function.text in CONTEXT_WORDS:
@@ -606,9 +620,7 @@ class Builder:
             elif isinstance(kid, ast.Bind):
                 if names:
                     begin, end = names[0].span, kid.span
-                    span = Span(
-                        begin.file, begin.line, begin.column, end.end_line, end.end_column
-                    )
+                    span = Span(begin.file, begin.line, begin.column, end.end_line, end.end_column)
                     kid = ast.Bind((*names, *kid.names), kid.calls, (), span)
                     names = []
                 lines.append(kid)
@@ -659,9 +671,7 @@ class Builder:
 
     def binary(self, kids: Kids, a: int, b: int) -> ast.Binary:
         left, op, right = kids
-        return ast.Binary(
-            self.texts[op], self.expr(left), self.expr(right), self.span(a, b)
-        )
+        return ast.Binary(self.texts[op], self.expr(left), self.expr(right), self.span(a, b))
 
     def negate(self, kids: Kids, a: int, b: int) -> ast.Expr:
         operand = self.expr(kids[1])

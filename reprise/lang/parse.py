@@ -16,10 +16,11 @@ from typing import Any, cast
 
 from reprise.lang import ast
 from reprise.lang.build import Builder
-from reprise.lang.diagnostics import Diagnostic, RulesError, Span
-from reprise.lang.recover import Recovery, next_declaration
+from reprise.lang.diagnostics import Diagnostic, RulesError
+from reprise.lang.recover import Recovery
+from reprise.lang.source import read_source
 from reprise.lang.tables import BUILD, END_OF_INPUT, INLINE, Production, Tables, load_tables
-from reprise.lang.tokens import ERROR, Tokens, scan
+from reprise.lang.tokens import Tokens, keyword_of, scan
 
 MAX_DEPTH = 200
 """Levels of nesting in one tree."""
@@ -66,42 +67,21 @@ def parse_file(path: str | Path) -> ast.RuleFile:
     return parse_text(read_source(path), str(path))
 
 
-def read_source(path: str | Path) -> str:
-    """The text of a source file.
-
-    Raises:
-        RulesError: there is no such file, it cannot be read, or it is not UTF-8.
-    """
-    name = str(path)
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        span = Span(name, 1, 1, 1, 1)
-        raise RulesError([Diagnostic("unreadable-file", f"cannot read this: {reason}", span)]) from None
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8")
-        line = before.count("\n") + 1
-        column = len(before) - before.rfind("\n")
-        raise RulesError(
-            [
-                Diagnostic(
-                    "not-utf-8",
-                    f"byte 0x{data[error.start]:02X} is not UTF-8 text",
-                    Span(name, line, column, line, column + 1),
-                    "save the file as UTF-8",
-                )
-            ]
-        ) from None
-
-
 def _finish(tokens: Tokens, builder: Builder, errors: list[Diagnostic]) -> None:
-    found = tokens.diagnostics + builder.diagnostics + errors
+    """Raise what was found, in source order.
+
+    After a repair a declaration is parsed anew, so that its mistakes may be there twice; and what
+    is said of a made-up token (it has no width) is of no use to anyone.
+    """
+    found: dict[tuple[str, int, int], Diagnostic] = {}
+    for one in tokens.diagnostics + errors:
+        found.setdefault((one.code, one.span.line, one.span.column), one)
+    for one in builder.diagnostics:
+        span = one.span
+        if (span.line, span.column) != (span.end_line, span.end_column):
+            found.setdefault((one.code, span.line, span.column), one)
     if found:
-        found.sort(key=lambda d: (d.span.line, d.span.column))
-        raise RulesError(found)
+        raise RulesError(sorted(found.values(), key=lambda d: (d.span.line, d.span.column)))
 
 
 class _Parser:
@@ -117,11 +97,12 @@ class _Parser:
     def run(self, start: str) -> tuple[Any, list[Diagnostic]]:
         """The value of the whole input (None if it has errors), and the syntax errors."""
         tokens, tables = self.tokens, self.tables
-        kinds, texts = tokens.kinds, tokens.texts
+        kinds, texts, columns = tokens.kinds, tokens.texts, tokens.columns
         table, productions, keywords = tables.states, tables.productions, tables.keywords
         actions = self.actions
         first_state, end_state = tables.starts[start], tables.ends[start]
-        recovery = Recovery(tables, tokens, first_state)
+        whole_file = start == "start"
+        recovery = Recovery(tables, tokens, first_state, end_state, whole_file, MAX_DEPTH)
 
         states: list[int] = [first_state]
         values: list[Any] = []
@@ -133,9 +114,8 @@ class _Parser:
             kind = kinds[i]
             row = table[states[-1]]
             if kind == "NAME" and texts[i] in keywords:
-                keyword = tokens.keyword(i, tables)
-                if keyword is not None and keyword in row:
-                    kind = keyword
+                forced = columns[i] == 1 and whole_file
+                kind = keyword_of(texts[i], kinds[i + 1], keywords, row, forced)
             while (action := row.get(kind)) is not None and action < 0:
                 production = productions[-action - 1]
                 length = production.length
@@ -180,17 +160,13 @@ class _Parser:
             if kind == END_OF_INPUT and states[-1] == end_state:
                 return (values[-1] if not recovery.errors else None), recovery.errors
             if action is not None:
-                recovery.report(
-                    "too-deeply-nested",
-                    f"this is nested more than {MAX_DEPTH} levels deep",
-                    tokens.span(max(i - 1, 0), max(i - 1, 0)),
-                    "split it into several rules or conditions",
-                )
-            elif kind != ERROR:
-                recovery.explain(item, i)
-            if len(recovery.errors) >= MAX_ERRORS or start != "start":
+                here = tokens.span(max(i - 1, 0), max(i - 1, 0))
+                i = recovery.give_up(item, i, here)
+            else:
+                i = recovery.recover(item, i)
+            if len(recovery.errors) >= MAX_ERRORS:
                 return None, recovery.errors
-            i = item = next_declaration(tokens, item, i)
+            item = i
             states, values, firsts, depths = [first_state], [], [], []
 
 

@@ -109,7 +109,7 @@ def compile_grammar(text: str) -> dict[str, Any]:
 
 
 def _production(rule: Any) -> list[Any]:
-    """A Lark rule as :class:`Production` fields, with Lark's own meaning of ``_x``, ``?x``, ``[x]``."""
+    """A Lark rule as :class:`Production` fields; ``_x``, ``?x`` and ``[x]`` mean what Lark says."""
     expansion = list(rule.expansion)
     empty = rule.options.empty_indices
     nones = [0] * (len(expansion) + 1)
@@ -169,8 +169,10 @@ def _tables(data: dict[str, Any]) -> Tables:
         starts=data["starts"],
         ends=data["ends"],
         productions=[
-            Production(*fields, tuple((i, s, n) for i, s, n in keep), nones_after)
-            for *fields, keep, nones_after in data["productions"]
+            Production(
+                origin, length, action, mode, plain, tuple((i, s, n) for i, s, n in keep), nones
+            )
+            for origin, length, action, mode, plain, keep, nones in data["productions"]
         ],
         keywords=data["keywords"],
         terminals=data["terminals"],

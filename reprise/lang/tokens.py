@@ -12,6 +12,7 @@ mark. Every token lies on one line.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reprise.lang.diagnostics import Diagnostic, Span
@@ -24,9 +25,9 @@ OPENING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 CLOSING = {close: opened for opened, close in OPENING.items()}
 
 DECLARATION_KEYWORDS = frozenset(
-    "import set relation deny pattern op constraint monitor test".split()
+    ["import", "set", "relation", "deny", "pattern", "op", "constraint", "monitor", "test"]
 )
-_ONLY_BEFORE_BRACE = frozenset("count sum min max prod exists".split())
+_ONLY_BEFORE_BRACE = frozenset(["count", "sum", "min", "max", "prod", "exists"])
 _ONLY_BEFORE_NAME = frozenset(("const", "output"))
 
 _AFTER_NUMBER = re.compile(r"[A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
@@ -70,6 +71,8 @@ class Tokens:
     """Token → the comments (by index) that are ``///`` lines directly before it."""
     comments: list[tuple[Span, str]] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    malformed: set[tuple[int, int]] = field(default_factory=set)
+    """Where the tokens stand (line, column) that ``diagnostics`` speak of."""
 
     def span(self, first: int, last: int) -> Span:
         """The region from one token to another, both included."""
@@ -77,24 +80,32 @@ class Tokens:
             self.path, self.lines[first], self.columns[first], self.lines[last], self.ends[last]
         )
 
-    def keyword(self, index: int, tables: Tables) -> str | None:
-        """The keyword that a NAME token may be, judging by the token after it."""
-        terminal = tables.keywords.get(self.texts[index])
-        if terminal is None:
-            return None
-        text = self.texts[index]
-        after = self.kinds[index + 1]
-        if after == "EQUAL" or after == "COLON":
-            return None
-        if text in _ONLY_BEFORE_BRACE:
-            return terminal if after == "LBRACE" else None
-        if text in _ONLY_BEFORE_NAME:
-            return terminal if after == "NAME" else None
-        if text == "via":
-            return terminal if after in ("NAME", "QNAME", "LBRACE", "LSQB") else None
-        if text in DECLARATION_KEYWORDS and after == "LPAR":
-            return None
-        return terminal
+
+def keyword_of(
+    text: str, after: str, keywords: Mapping[str, str], row: Mapping[str, int], forced: bool
+) -> str:
+    """What a name that spells a keyword is: the keyword's terminal, or ``NAME``.
+
+    ``after`` is the kind of the next token and ``row`` the parser's state. ``forced``: the name
+    starts a line of a rule file; if it also looks like a declaration it is one, allowed or not,
+    so that a block that is not closed is noticed there.
+    """
+    terminal = keywords[text]
+    if after == "EQUAL" or after == "COLON":
+        return "NAME"
+    if text in _ONLY_BEFORE_BRACE:
+        fits = after == "LBRACE"
+    elif text in _ONLY_BEFORE_NAME:
+        fits = after == "NAME"
+    elif text == "via":
+        fits = after in ("NAME", "QNAME", "LBRACE", "LSQB")
+    elif text in DECLARATION_KEYWORDS:
+        if forced and after in ("NAME", "QNAME", "STRING"):
+            return terminal
+        fits = after != "LPAR"
+    else:
+        fits = True
+    return terminal if fits and terminal in row else "NAME"
 
 
 def scan(text: str, path: str, tables: Tables) -> Tokens:
@@ -201,6 +212,7 @@ def _malformed(tokens: Tokens, pos: int, line: int, start: int) -> int:
         hint = _CHARACTER_HINTS.get(character)
     span = Span(tokens.path, line, pos - start + 1, line, end - start + 1)
     tokens.diagnostics.append(Diagnostic(code, message, span, hint))
+    tokens.malformed.add((line, span.column))
     tokens.kinds.append(kind)
     tokens.texts.append(text[pos:end])
     tokens.lines.append(line)

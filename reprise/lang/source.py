@@ -1,0 +1,36 @@
+"""Source files as text, and what is wrong with those that are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reprise.lang.diagnostics import Diagnostic, RulesError, Span
+
+
+def read_source(path: str | Path) -> str:
+    """The text of a source file.
+
+    Raises:
+        RulesError: there is no such file, it cannot be read, or it is not UTF-8.
+    """
+    name = str(path)
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        span = Span(name, 1, 1, 1, 1)
+        problem = Diagnostic("unreadable-file", f"cannot read this file: {reason}", span)
+        raise RulesError([problem]) from None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        line = before.count("\n") + 1
+        column = len(before) - before.rfind("\n")
+        problem = Diagnostic(
+            "not-utf-8",
+            f"byte 0x{data[error.start]:02X} is not UTF-8 text",
+            Span(name, line, column, line, column + 1),
+            "save the file as UTF-8",
+        )
+        raise RulesError([problem]) from None
