@@ -15,23 +15,11 @@ from dataclasses import dataclass
 
 from reprise.datalog.values import NAN, AnyFloat, is_entity, plain
 from reprise.lang.core import Arith, Const, Expr, Value, Var
+from reprise.lang.dtypes import DTYPES
 from reprise.lang.safety import expression_type
 
 Number = int | float
 Maybe = Value | None
-
-BITS: Mapping[str, int] = {
-    **{f"{kind}{size}": size for kind in ("int", "uint") for size in (2, 4, 8, 16, 32, 64)},
-    **{f"float{size}": size for size in (16, 32, 64)},
-    **dict.fromkeys(("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"), 8),
-    "float8e8m0": 8,
-    "float4e2m1": 4,
-    "bfloat16": 16,
-    "bool": 8,
-    "complex64": 64,
-    "complex128": 128,
-}
-"""Storage widths of the dtype symbols that ``bits`` knows; a bool takes a byte."""
 
 
 def _number(value: Maybe) -> Number | None:
@@ -99,7 +87,8 @@ def _extreme(choose: Callable[[list[Number]], Number], values: tuple[Maybe, ...]
 
 def bits(dtype: Maybe) -> Maybe:
     """The width in bits of a dtype symbol, or ``None`` for any other value."""
-    return BITS.get(dtype) if isinstance(dtype, str) else None
+    found = DTYPES.get(dtype) if isinstance(dtype, str) else None
+    return None if found is None else found.bits
 
 
 def compare(op: str, left: Maybe, right: Maybe) -> bool:
