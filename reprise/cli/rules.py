@@ -118,7 +118,7 @@ def fmt(paths: tuple[Path, ...], check: bool) -> int:
     from reprise.lang.diagnostics import RulesError
     from reprise.lang.format import format_text
     from reprise.lang.ruleset import rule_files
-    from reprise.lang.parse import read_source
+    from reprise.lang.source import read_source
 
     if paths == (Path("-"),):
         click.echo(format_text(sys.stdin.read(), "<stdin>"), nl=False)

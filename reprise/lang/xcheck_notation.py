@@ -20,7 +20,7 @@ from reprise.lang import ast
 from reprise.lang.diagnostics import Diagnostic, RulesError, Severity, Span
 from reprise.lang.symbols import suggest
 
-MAX_OPERATORS = 200
+MAX_OPERATORS = 100
 """Operators in one condition, and how deep parentheses nest: far above any real constraint, far
 below what recursion over the tree could not take."""
 

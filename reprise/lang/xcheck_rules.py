@@ -196,7 +196,9 @@ class Scope:
     """A chain of nodes, each reading the one before it, and the operands that were spoken of.
 
     One node is called ``n`` and its operands ``x1``, ``x2``, …; several are ``n1``, ``n2``, …,
-    and a node's further operands ``x2_2``.
+    and the operands of ``n2`` are ``x2_1``, ``x2_2``, …. Where a relation speaks of ``x2_1``, which
+    *is* what ``n1`` makes, a ``where`` says so: a constraint over one name for both could never
+    be violated, and would be refused.
     """
 
     def __init__(self, operators: tuple[str, ...] | None, table: Names) -> None:
@@ -211,8 +213,6 @@ class Scope:
     def operand(self, index: int, position: int) -> str:
         """The name of a node's operand, which the lines will then bind."""
         self.used.add((index, position))
-        if index and position == 1:
-            return self.node(index - 1)
         return f"x{position}" if index == 0 else f"x{index + 1}_{position}"
 
     def lines(self) -> tuple[ast.Bind, ...]:
@@ -223,13 +223,25 @@ class Scope:
         last = max([p for i, p in self.used if i == index] + ([1] if index else []), default=0)
         operands: list[ast.Operand] = []
         for position in range(1, last + 1):
-            if (index, position) in self.used or (index and position == 1):
+            if (index, position) in self.used:
                 operands.append(ast.TensorRef(ast.Ident(self.operand(index, position))))
+            elif index and position == 1:
+                operands.append(ast.TensorRef(ast.Ident(self.node(index - 1))))
             else:
                 operands.append(ast.AnyOperand())
         operands.append(ast.RestOperands())
         call = ast.Call((ast.Ident(self.table.operator(word)),), tuple(operands), ())
         return ast.Bind((ast.Ident(self.node(index)),), (call,))
+
+    def where(self) -> tuple[ast.Condition, ...]:
+        """That a node's first operand is the node before it, where the operand has a name."""
+        return tuple(
+            ast.Comparison(
+                (ast.Name(self.operand(index, 1)), ast.Name(self.node(index - 1))), ("==",)
+            )
+            for index in range(1, len(self.words))
+            if (index, 1) in self.used
+        )
 
     def argument(self, argument: str) -> ast.Expr | None:
         """What an argument's name means, or None."""
@@ -370,6 +382,7 @@ class _Importer:
         self.used: set[str] = set()
         self.definitions: dict[str, Definition] = {}
         self.warnings: list[Diagnostic] = []
+        self._told: set[tuple[str, str]] = set()
 
     def take(self, entry: Entry, noted: list[Definition], klass: str | None) -> Decl:
         """The declaration for an entry, with its documentation."""
@@ -420,7 +433,8 @@ class _Importer:
         self._check_operators(lines, item.span)
         name = directives.get("name") or self._free(_name(item.identifier or chosen))
         ident = ast.Ident(name, item.span)
-        return ast.ConstraintDecl(ident, ast.Ident(chosen), lines, (), require, (), item.span)
+        where = scope.where()
+        return ast.ConstraintDecl(ident, ast.Ident(chosen), lines, where, require, (), item.span)
 
     def _monitor(
         self, item: Assertions, directives: Mapping[str, str], klass: str | None
@@ -493,6 +507,9 @@ class _Importer:
                 )
 
     def _unknown(self, word: str, function: str, span: Span) -> None:
+        if (word, function) in self._told:
+            return
+        self._told.add((word, function))
         self.warnings.append(
             Diagnostic(
                 "xcheck-unknown-name",
@@ -708,10 +725,17 @@ class _Plain:
         self.operators = None if words == (None,) else operators
         self.scope = Scope(self.operators, table)
         self.renamed: dict[ast.Expr, ast.Expr] = {}
+        self.links: dict[tuple[str, str], ast.Condition] = {}
+        for condition in decl.where:
+            match condition:
+                case ast.Comparison((ast.Name(operand), ast.Name(node)), ("==",)):
+                    self.links[operand, node] = condition
+                case _:
+                    raise NotWritable(condition, "it has a `where`")
         for index, line in enumerate(decl.lines):
             self._line(index, line)
-        if decl.where:
-            raise NotWritable(decl.where[0], "it has a `where`")
+        for condition in self.links.values():
+            raise NotWritable(condition, "it has a `where`")
         self.require = tuple(
             rewrite_condition(condition, lambda e: self.renamed.get(_bare(e)))
             for condition in decl.require
@@ -734,10 +758,11 @@ class _Plain:
         for position, operand in enumerate(call.operands, 1):
             match operand:
                 case ast.TensorRef(name, None):
-                    if index and position == 1:
-                        if name.text != self.decl.lines[index - 1].names[0].text:
-                            raise NotWritable(ast.Name("", operand.span), "it is no chain")
+                    before = self.decl.lines[index - 1].names[0].text
+                    if index and position == 1 and name.text == before:
                         continue
+                    if index and position == 1 and not self.links.pop((name.text, before), None):
+                        raise NotWritable(ast.Name("", operand.span), "it is no chain")
                     if ast.Name(name.text) in self.renamed:
                         raise NotWritable(ast.Name("", operand.span), "it is no chain")
                     self.renamed[ast.Name(name.text)] = ast.Name(f"{index},{position}")
@@ -763,7 +788,9 @@ class _Plain:
             return None
 
         require = tuple(rewrite_condition(c, place) for c in self.require)
-        return replace(self.decl, lines=self.scope.lines(), require=require)
+        return replace(
+            self.decl, lines=self.scope.lines(), where=self.scope.where(), require=require
+        )
 
     def constraint(self, identifier: str | None) -> Constraint:
         """The tuple."""

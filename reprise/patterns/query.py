@@ -19,7 +19,8 @@ from reprise.lang import ast, core
 from reprise.lang.declarations import value_variables
 from reprise.lang.parse import parse_text
 from reprise.lang.ruleset import load_text
-from reprise.patterns.check import UsageError, read_model
+from reprise.patterns.check import UsageError
+from reprise.patterns.models import read_model
 
 GOAL = "query__answer"
 """The relation that a goal becomes."""

@@ -403,6 +403,7 @@ def conditions(leaves: st.SearchStrategy[ast.Expr], sets: bool) -> st.SearchStra
 @st.composite
 def constraints(draw: st.DrawFn) -> Constraint:
     known = ["width", "input2-height", "output-shape", "data-bits", "dram-size", "axis"]
+    known += ["add-in-shape", "abs-in2-width", "conv-out-rank", "stride-height", "device-x"]
     arguments = draw(st.lists(st.sampled_from(known) | words, min_size=1, max_size=4, unique=True))
     leaves = st.one_of(
         st.sampled_from(arguments).map(lambda a: ast.Name(f"%{a}")),
