@@ -57,7 +57,10 @@ class Match:
 
 
 class Matcher:
-    """Runs a set of patterns over graphs; the program is compiled once."""
+    """Runs a set of patterns over graphs; the program is compiled once.
+
+    A :class:`Match` lives until the next run: its database is used again.
+    """
 
     def __init__(self, rules: RuleSet, patterns: Iterable[Pattern] | None = None) -> None:
         self.rules = rules
@@ -65,7 +68,7 @@ class Matcher:
         self.program = rules.program.restricted_to(
             [*(p.name for p in self.patterns), *_guards(rules.program)]
         )
-        self._shapes: dict[tuple[str, int], core.Program] = {}
+        self._reusable: dict[tuple[str, ...], tuple[Database, int]] = {}
 
     def run(
         self,
@@ -82,7 +85,7 @@ class Matcher:
             for fact in (*facts_of(graph, environment=environment or {}), *given)
             if fact[0] in self.program.relations
         ]
-        database = Database(self.program)
+        database = self._empty_database((), self.program)
         database.commit(facts)
         solver = Solver(self.program, database)
         found = Match(graph, [], [], database, solver)
@@ -93,6 +96,15 @@ class Matcher:
         if asked:
             self._look_closer(asked, facts, found, near)
         return found
+
+    def _empty_database(self, key: tuple[str, ...], program: core.Program) -> Database:
+        """A database without facts; what the last graph left in it is taken back."""
+        if key not in self._reusable:
+            database = Database(program)
+            self._reusable[key] = database, database.mark()
+        database, start = self._reusable[key]
+        database.undo(start)
+        return database
 
     def _certain(self, pattern: Pattern, row: core.Row, solver: Solver) -> Finding:
         nodes = {name: int(value) for name, value in zip(pattern.nodes, row, strict=True)}
@@ -126,7 +138,7 @@ class Matcher:
             {**self.program.relations, **{r.name: r for r, _ in shapes.values()}},
             (*self.program.rules, *(rule for _, rule in shapes.values())),
         ).restricted_to([r.name for r, _ in shapes.values()])
-        database = Database(program)
+        database = self._empty_database(tuple(p.name for p in patterns), program)
         database.commit([f for f in facts if f[0] in program.relations])
         for pattern in patterns:
             self._places(pattern, shapes, database, found, near)

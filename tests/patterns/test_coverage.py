@@ -1,0 +1,26 @@
+"""Every test block of ``coverage.rules``: what the language must cover, row by row."""
+
+from pathlib import Path
+
+import pytest
+
+from reprise.lang.ruleset import load_rules
+from reprise.patterns.testing import CaseResult, run_tests
+
+RULES = Path(__file__).parent / "coverage.rules"
+RESULTS = run_tests(load_rules([RULES]))
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda r: f"{r.subject}:{r.line}")
+def test_case(result: CaseResult) -> None:
+    assert result.ok, result.message
+
+
+def test_every_pattern_matches_something_and_refuses_something() -> None:
+    kinds: dict[str, set[str]] = {}
+    for result in RESULTS:
+        kinds.setdefault(result.subject, set()).add(result.kind)
+    assert len(kinds) >= 40
+    assert all("match" in k or "possible" in k for k in kinds.values())
+    undemanding = {name for name, k in kinds.items() if not k & {"no_match", "possible"}}
+    assert undemanding == set()
