@@ -190,7 +190,7 @@ class Checker:
             pattern.title,
             finding.certainty.value,
             {name: node_name(found.graph, by_id[i]) for name, i in finding.nodes.items()},
-            {name.lower(): value for name, value in finding.values.items()},
+            finding.values,
             pattern.meta,
             pattern.doc,
             "" if sure else reason(finding, found, program, sources),

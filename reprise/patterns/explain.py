@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reprise.lang import core
 from reprise.lang.diagnostics import Span
 from reprise.patterns.match import Finding, Match, node_name
-from reprise.patterns.truth import Known, Step, Truth, Unknown
+from reprise.patterns.truth import Answer, Known, Step, Truth, Unknown
 from reprise.uir.graph import Graph
 
 
@@ -51,13 +51,39 @@ def reason(
 ) -> str:
     """One sentence: the condition that failed (near miss) or that nothing decides (possible)."""
     teller = _Teller(match, program)
-    steps = [finding.answer.failed] if finding.answer.failed else list(finding.answer.open_steps)
+    if finding.answer.failed is None:
+        return "; ".join(_open_conditions(finding.answer, teller, sources))
     told = []
-    for step in steps:
+    for step in [finding.answer.failed]:
         text = teller.tell(step)
         source = _snippet(sources, step.literal.span)
         told.append(f"`{source}`: {text[0]}" if source and text else (text or [source or ""])[0])
     return "; ".join(dict.fromkeys(told))
+
+
+def _open_conditions(answer: Answer, teller: _Teller, sources: Mapping[str, str]) -> Iterable[str]:
+    """The conditions that nothing decides, each with the look-ups that have no known value."""
+    origin: dict[str, list[str]] = {}
+    told: dict[str, None] = {}
+    pending: list[tuple[str, str]] = []
+    for step in answer.open_steps:
+        literal = step.literal
+        names = set(core.variables(literal))
+        if isinstance(literal, core.Atom):
+            text = teller.open_fact(literal.relation, step.row or ())
+            fresh = [n for n in names if isinstance(answer.bindings.get(n), Unknown)]
+            for name in fresh:
+                origin.setdefault(name, []).append(text)
+            pending.append((_snippet(sources, literal.span), text))
+            continue
+        why = dict.fromkeys(t for n in sorted(names) for t in origin.get(n, ()))
+        source = _snippet(sources, literal.span)
+        told[f"`{source}`: {' and '.join(why) or 'a value'} is not known"] = None
+    mentioned = " ".join(told)
+    for source, text in pending:
+        if text not in mentioned:
+            told[f"`{source}`: {text} is not known"] = None
+    return told
 
 
 class _Teller:
@@ -79,9 +105,11 @@ class _Teller:
                     return [f"{fact}: the model does not say"]
                 if negated:
                     return [f"not {fact}" if step.truth is Truth.YES else f"{fact} holds"]
+                if step.truth is Truth.NO and step.right is not None:
+                    known = self.open_fact(relation, step.row)
+                    return [f"{known} is {self.value(step.right)}, not {self.value(step.row[-1])}"]
                 if step.truth is Truth.NO:
-                    held = "" if step.right is None else f" (it is {self.value(step.right)})"
-                    return [f"no fact {fact}{held}"]
+                    return [f"{fact} does not hold"]
                 return [fact, *self._grounds(relation, step.row)]
             case core.Compare(op):
                 if step.left is None or step.right is None:
@@ -123,6 +151,14 @@ class _Teller:
         types = [c.type for c in declared.columns] if declared else ["any"] * len(row)
         shown = (self.value(v, t) for v, t in zip(row, types, strict=False))
         return f"{relation}({', '.join(shown)})"
+
+    def open_fact(self, relation: str, row: Sequence[Known]) -> str:
+        """A look-up without its value: ``dim(x, 0)``."""
+        declared = self._program.relations.get(relation)
+        keys = [c.key for c in declared.columns] if declared else []
+        keyed = any(keys) and not all(keys)
+        kept = [v for v, key in zip(row, keys, strict=False) if key] if keyed else list(row)
+        return self.fact(relation, kept)
 
     def value(self, value: Known, kind: str = "any") -> str:
         """A value as people read it."""

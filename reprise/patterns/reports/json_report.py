@@ -47,7 +47,7 @@ def _match(match: MatchReport) -> dict[str, Any]:
         "title": match.title,
         "certainty": match.certainty,
         "nodes": match.nodes,
-        "values": match.values,
+        "values": {name.lower(): value for name, value in match.values.items()},
         "target": first("target"),
         "affects": first("affects"),
         "bugs": list(match.meta.get("bug", ())),

@@ -118,7 +118,7 @@ def _result(report: ModelReport, match: MatchReport, index: int) -> dict[str, An
             }
         ],
         "partialFingerprints": {"repriseMatch/v1": hashlib.sha256(key.encode()).hexdigest()[:32]},
-        "properties": {"certainty": match.certainty, "values": match.values},
+        "properties": {"certainty": match.certainty, "values": dict(match.values)},
     }
 
 
