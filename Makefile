@@ -41,10 +41,10 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.base: pyproject.toml | $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e .
 	@touch $@
 
 # The torch extra: operator signatures are checked against torch's meta tensors.
 $(VENV)/.dev: pyproject.toml | $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,torch]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,torch]'
 	@touch $@ $(VENV)/.base
