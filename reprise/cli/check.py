@@ -40,6 +40,16 @@ from reprise.cli.output import show_json, styled
     "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
     help="Models to check at the same time; 0: one for each processor.",
 )  # fmt: skip
+@click.option(
+    "--max-rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Give up on a model for which the rules derive more facts than this.",
+)
+@click.option(
+    "--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
+    help="Give up on a model for which the rules run longer than this.",
+)  # fmt: skip
 def check(
     models: tuple[str, ...],
     rules: tuple[Path, ...],
@@ -49,6 +59,8 @@ def check(
     near: bool,
     form: str,
     jobs: int,
+    max_rows: int | None,
+    max_seconds: float | None,
 ) -> int:
     """Say which known compiler bugs a model can hit, where and why.
 
@@ -58,8 +70,10 @@ def check(
     Exit code: 0 nothing matched, 1 something matched, 2 a model, a rule or an option is bad.
     """
     from reprise.data import data_path
+    from reprise.datalog import Limits
     from reprise.lang.diagnostics import RulesError
     from reprise.patterns.check import (
+        CHECK_LIMITS,
         Checker,
         CheckOptions,
         UsageError,
@@ -70,6 +84,9 @@ def check(
     )
 
     reports = []
+    limits = Limits(
+        max_rows or CHECK_LIMITS.max_derived_rows, max_seconds or CHECK_LIMITS.max_seconds
+    )
     try:
         options = CheckOptions(
             rules or (data_path("rules/bugs"),),
@@ -77,6 +94,7 @@ def check(
             parse_environment(env),
             explain,
             near,
+            limits,
         )
         paths = find_models(models)
         checker = Checker(options)

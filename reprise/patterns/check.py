@@ -16,17 +16,23 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from reprise.datalog import LimitError, Limits
 from reprise.facts.errors import ModelError
-from reprise.facts.onnx_import import load_onnx
 from reprise.lang import core
 from reprise.lang.declarations import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.patterns.explain import ExplainedLine, explain, reason
 from reprise.patterns.match import Finding, Match, Matcher, node_name
+from reprise.patterns.models import read_model
 from reprise.patterns.truth import Truth
 from reprise.uir.graph import Scalar
 
 MODEL_SUFFIXES = (".onnx", ".uir")
+
+
+CHECK_LIMITS = Limits(max_derived_rows=2_000_000, max_seconds=60.0)
+"""What the rules may derive from one model unless the user says otherwise: sane rules derive a few
+rows a node, so only a runaway rule comes near."""
 
 
 class UsageError(Exception):
@@ -50,6 +56,7 @@ class CheckOptions:
     environment: Mapping[str, Scalar] = field(default_factory=dict)
     explain: bool = False
     near: bool = False
+    limits: Limits = CHECK_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,15 +168,18 @@ class Checker:
         self.options = options
         self.rules = load_rules(options.rules) if rules is None else rules
         self.patterns = select_patterns(self.rules, options.target)
-        self._matcher = Matcher(self.rules, self.patterns)
+        self._matcher = Matcher(self.rules, self.patterns, options.limits)
 
     def check(self, path: Path) -> ModelReport:
         """Check one model. Problems with the model are in the report, never raised."""
         try:
-            graph = load_onnx(path)
+            graph = read_model(path, self.rules)
             found = self._matcher.run(graph, self.options.environment, near=self.options.near)
         except ModelError as error:
             return ModelReport(str(path), errors=((error.message, error.hint),))
+        except LimitError as error:
+            hint = "raise --max-rows or --max-seconds, or choose fewer rules with --rules"
+            return ModelReport(str(path), errors=((str(error), hint),))
         return ModelReport(
             str(path),
             tuple(self._tell(f, found) for f in found.findings),

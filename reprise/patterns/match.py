@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reprise.datalog import Database
+from reprise.datalog import Database, Limits
 from reprise.facts.facts import facts_of
 from reprise.lang import core
 from reprise.lang.declarations import Alternative, Pattern
@@ -62,8 +62,14 @@ class Matcher:
     A :class:`Match` lives until the next run: its database is used again.
     """
 
-    def __init__(self, rules: RuleSet, patterns: Iterable[Pattern] | None = None) -> None:
+    def __init__(
+        self,
+        rules: RuleSet,
+        patterns: Iterable[Pattern] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self.rules = rules
+        self._limits = limits
         self.patterns = list(rules.patterns.values() if patterns is None else patterns)
         self.program = rules.program.restricted_to(
             [*(p.name for p in self.patterns), *_guards(rules.program)]
@@ -100,7 +106,7 @@ class Matcher:
     def _empty_database(self, key: tuple[str, ...], program: core.Program) -> Database:
         """A database without facts; what the last graph left in it is taken back."""
         if key not in self._reusable:
-            database = Database(program)
+            database = Database(program, limits=self._limits)
             self._reusable[key] = database, database.mark()
         database, start = self._reusable[key]
         database.undo(start)
