@@ -141,7 +141,11 @@ def scan(text: str, path: str, tables: Tables) -> Tokens:
         if kind == "COMMENT":
             comment = found.group().rstrip()
             span = Span(path, line, pos - start + 1, line, pos - start + 1 + len(comment))
-            if comment.startswith("///"):
+            if (
+                comment.startswith("///")
+                and not comment.startswith("////")
+                and not (lines and lines[-1] == line)
+            ):
                 docs.append(len(tokens.comments))
             tokens.comments.append((span, comment))
             pos = end
