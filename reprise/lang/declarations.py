@@ -9,79 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from reprise.lang import ast, core
+from reprise.lang.declared import Alternative, Constraint, Deny, Monitor, Pattern
 from reprise.lang.diagnostics import Span
 from reprise.lang.lower import Auxiliary, Body, Choices
 from reprise.lang.normal import TooManyAlternatives, disjuncts
 from reprise.lang.symbols import Report, Symbols
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """One way to match a graph pattern: nodes and flow first, then the conditions on them.
-
-    ``variables`` are the pattern's value variables that this alternative binds.
-    """
-
-    structure: tuple[core.Literal, ...]
-    conditions: tuple[core.Literal, ...]
-    variables: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A known bug: ``relation(nodes…)`` holds exactly for its matches."""
-
-    name: str
-    title: str
-    meta: dict[str, tuple[str, ...]]
-    nodes: tuple[str, ...]
-    alternatives: tuple[Alternative, ...]
-    doc: str
-    span: Span
-
-    def get(self, key: str) -> str | None:
-        """The first value of a meta entry, or None."""
-        values = self.meta.get(key)
-        return values[0] if values else None
-
-
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """A full-stack constraint (XCheck). Its relation holds the violations; ``guard`` is the
-    relation of the places that it applies to, violated or not."""
-
-    name: str
-    klass: str
-    nodes: tuple[str, ...]
-    guard: str
-    alternatives: tuple[Alternative, ...]
-    doc: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Deny:
-    """A deny rule: each row of its relation is a violation, told by ``message``."""
-
-    name: str
-    message: str
-    columns: tuple[str, ...]
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Monitor:
-    """Assertions around a compiler pass; the relation's rows are the numbers of the failed ones."""
-
-    name: str
-    klass: str
-    pass_name: str
-    asserts: tuple[tuple[ast.Condition, str | None], ...]
-    doc: str
-    span: Span
 
 
 class DeclarationLowering:
@@ -115,6 +49,12 @@ class DeclarationLowering:
             self.rules.append(core.Rule(head, tuple(body.literals), name, decl.span))
 
         self._alternatives(name, decl.body, shared, decl.span, lower)
+
+    def deny(self, decl: ast.DenyDecl) -> Deny:
+        """A rule whose rows are reported, each with its message."""
+        self.rule(decl)
+        columns = tuple(a.name if isinstance(a, ast.Variable) else "_" for a in decl.head.args)
+        return Deny(decl.head.relation.text, decl.message, columns, decl.span)
 
     # --- patterns and constraints -----------------------------------------------------------
 
@@ -190,7 +130,8 @@ class DeclarationLowering:
             shared = frozenset(value_variables((condition,)))
             self._alternatives(name, (broken,), shared, decl.span, lower)
         doc = "\n".join(decl.doc)
-        return Monitor(name, decl.klass.text, decl.pass_name, decl.asserts, doc, decl.span)
+        messages = tuple(message for _, message in decl.asserts)
+        return Monitor(name, decl.klass.text, decl.pass_name, messages, doc, decl.span)
 
     # --- shared ------------------------------------------------------------------------------
 

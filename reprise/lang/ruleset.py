@@ -1,54 +1,87 @@
-"""Loading rule files: from paths to one checked :class:`RuleSet`.
+"""A checked set of rules, and loading one: from paths, or from the cache of an earlier load.
 
-Everything that is wrong is found in one go and leaves here as a single RulesError; a RuleSet that
-was returned has resolved names, typed and safe rules, and a stratified program.
+A RuleSet has resolved names, typed and safe rules, and a stratified program. What only authors of
+rules need (syntax trees, names, tests) is its :attr:`RuleSet.syntax`, loaded when first asked for:
+checking a model does without the parser.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import re
+import hashlib
+import pickle
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from reprise import __version__
+from reprise.cache import cache_folder, write_cache
 from reprise.data import data_path
-from reprise.lang import ast, core
-from reprise.lang.declarations import (
-    Constraint,
-    DeclarationLowering,
-    Deny,
-    Monitor,
-    Pattern,
-)
-from reprise.lang.diagnostics import Diagnostic, RulesError, Severity
-from reprise.lang.infer import infer_auxiliary, infer_declared
-from reprise.lang.never import contradictions
-from reprise.lang.parse import parse_file, parse_text
-from reprise.lang.safety import check_rule
-from reprise.lang.stratify import stratify
-from reprise.lang.symbols import NamedSet, Report, Symbols, collect_symbols, suggest
+from reprise.lang import core
+from reprise.lang.declared import Constraint, Deny, Monitor, Pattern
+from reprise.lang.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from reprise.lang import ast
+    from reprise.lang.symbols import NamedSet, Symbols
 
 LIBRARY = ("std", "ops")
 """Folders of the rule library that every rule may use without importing them."""
 
 
 @dataclass(frozen=True)
-class RuleSet:
-    """Checked rules. ``program`` is everything lowered; the rest is for people and tools."""
+class Syntax:
+    """The files as written: their trees, the table of names, and the tests."""
 
     files: tuple[ast.RuleFile, ...]
+    symbols: Symbols
+    tests: tuple[ast.TestDecl, ...]
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Checked rules. ``program`` is everything lowered; the rest is for people and tools.
+
+    ``own`` holds the paths of the files that were asked for (not the library, not imports);
+    ``sources`` the text of every file by path.
+    """
+
     sources: dict[str, str]
     program: core.Program
-    symbols: Symbols
     patterns: dict[str, Pattern] = field(default_factory=dict)
     constraints: dict[str, Constraint] = field(default_factory=dict)
     denies: dict[str, tuple[Deny, ...]] = field(default_factory=dict)
     monitors: dict[str, Monitor] = field(default_factory=dict)
-    tests: tuple[ast.TestDecl, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     own: frozenset[str] = frozenset()
-    """Paths of the files that were asked for (not the library, not imports)."""
+    loaded: Syntax | None = None
+    request: tuple[tuple[Path, ...], bool] = ((), True)
+
+    @cached_property
+    def syntax(self) -> Syntax:
+        """Trees, names and tests; read from the files again if this set came from the cache."""
+        if self.loaded is not None:
+            return self.loaded
+        fresh = _load(*self.request).loaded
+        assert fresh is not None
+        return fresh
+
+    @property
+    def files(self) -> tuple[ast.RuleFile, ...]:
+        """The syntax trees of all files."""
+        return self.syntax.files
+
+    @property
+    def symbols(self) -> Symbols:
+        """The table of global names."""
+        return self.syntax.symbols
+
+    @property
+    def tests(self) -> tuple[ast.TestDecl, ...]:
+        """The test blocks of all files."""
+        return self.syntax.tests
 
     @property
     def ops(self) -> dict[str, ast.OpDecl]:
@@ -75,224 +108,87 @@ def rule_files(paths: Iterable[Path]) -> list[Path]:
 def load_rules(paths: Sequence[Path], *, library: bool = True) -> RuleSet:
     """Load rule files and folders, with what they import and (``library``) the shipped library.
 
-    Raises RulesError with every diagnostic, errors and warnings, in source order.
+    Raises RulesError with every diagnostic, errors and warnings, in source order. A set that
+    loaded before and whose files have not changed comes from the cache.
     """
-    loader = _Loader()
-    for path in rule_files(paths):
-        loader.load(path, own=True)
-    if library:
-        for folder in LIBRARY:
-            for path in rule_files([data_path(f"rules/{folder}")]):
-                loader.load(path)
-    return loader.finish()
+    request = (tuple(paths), library)
+    cache = cache_folder() / f"rules-{_request_hash(request)}.pickle"
+    kept = _read_cache(cache, request)
+    if kept is not None:
+        return kept
+    rules = _load(*request)
+    bare = RuleSet(
+        rules.sources,
+        rules.program,
+        rules.patterns,
+        rules.constraints,
+        rules.denies,
+        rules.monitors,
+        rules.warnings,
+        rules.own,
+        request=request,
+    )
+    manifest = {path: _file_hash(Path(path)) for path in rules.sources}
+    write_cache(cache, pickle.dumps((_requested(request), manifest, bare), 5))
+    return rules
 
 
 def load_text(text: str, path: str = "<text>", *, library: bool = True) -> RuleSet:
     """Load rules from a string, as :func:`load_rules` does from files."""
-    loader = _Loader()
+    from reprise.lang.loading import Loader
+
+    loader = Loader()
     loader.add_text(text, path)
-    if library:
-        for folder in LIBRARY:
-            for file in rule_files([data_path(f"rules/{folder}")]):
-                loader.load(file)
+    for file in _library() if library else ():
+        loader.load(file)
     return loader.finish()
 
 
-class _Loader:
-    """Parses each file once, follows imports, then checks and lowers everything together."""
+def _load(paths: tuple[Path, ...], library: bool) -> RuleSet:
+    from reprise.lang.loading import Loader
 
-    def __init__(self) -> None:
-        self.report = Report()
-        self.files: dict[Path | str, ast.RuleFile] = {}
-        self.sources: dict[str, str] = {}
-        self.own: set[str] = set()
-        self._seen: set[Path] = set()
-
-    def add_text(self, text: str, path: str) -> None:
-        """Parse ``text`` as a file of its own."""
-        self.sources[path] = text
-        self.own.add(path)
-        try:
-            self.files[path] = parse_text(text, path)
-        except RulesError as error:
-            self.report.diagnostics += error.diagnostics
-            return
-        self._imports(self.files[path], Path())
-
-    def load(self, path: Path, own: bool = False) -> None:
-        """Parse a file and what it imports, unless that has happened already."""
-        if own:
-            self.own.add(str(path))
-        key = path.resolve()
-        if key in self._seen:
-            return
-        self._seen.add(key)
-        try:
-            file = parse_file(path)
-        except RulesError as error:
-            self.report.diagnostics += error.diagnostics
-            self._remember(path)
-            return
-        self._remember(path)
-        self.files[key] = file
-        self._imports(file, path.parent)
-
-    def _imports(self, file: ast.RuleFile, folder: Path) -> None:
-        for imported in file.imports:
-            candidates = [folder / imported.path, data_path("rules") / imported.path]
-            target = next((c for c in candidates if c.is_file()), None)
-            if target is None:
-                known = [
-                    str(p.relative_to(data_path("rules"))) for p in rule_files([data_path("rules")])
-                ]
-                self.report.error(
-                    "missing-import",
-                    f"there is no file `{imported.path}`",
-                    imported.span,
-                    suggest(imported.path, known)
-                    or "paths are relative to this file, or to the shipped library",
-                )
-                continue
-            self.load(target)
-
-    def _remember(self, path: Path) -> None:
-        try:
-            self.sources[str(path)] = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            self.sources[str(path)] = ""
-
-    def finish(self) -> RuleSet:
-        """Check and lower everything that was loaded."""
-        files = tuple(self.files.values())
-        symbols = collect_symbols(files, self.report)
-        decls = [d for file in files for d in file.decls]
-        clauses = [d for d in decls if isinstance(d, ast.RuleDecl | ast.DenyDecl)]
-        for decl in decls:
-            if isinstance(decl, ast.PatternDecl | ast.ConstraintDecl):
-                nodes = dict.fromkeys(line.names[0].text for line in decl.lines)
-                symbols.column_types[decl.name.text] = ("node",) * len(nodes)
-        infer_declared(clauses, symbols, self.report)
-        lowering = DeclarationLowering(symbols, self.report)
-        result = _Lowered(lowering)
-        for decl in decls:
-            result.add(decl)
-        self._tests_have_subjects(result, symbols)
-        self._patterns_differ(list(result.patterns.values()))
-        relations = {**symbols.relations, **lowering.auxiliary.relations}
-        rules = [*lowering.rules, *lowering.auxiliary.rules]
-        if not self.report.failed:
-            infer_auxiliary(rules, relations)
-        program = core.Program(relations, tuple(rules))
-        if not self.report.failed:
-            self._check(program)
-        if self.report.failed:
-            raise RulesError(_in_order(self.report.diagnostics))
-        warnings = tuple(d for d in self.report.diagnostics if d.severity is Severity.WARNING)
-        return RuleSet(
-            files,
-            self.sources,
-            program,
-            symbols,
-            result.patterns,
-            result.constraints,
-            {name: tuple(group) for name, group in result.denies.items()},
-            result.monitors,
-            tuple(result.tests),
-            warnings,
-            frozenset(self.own),
-        )
-
-    def _check(self, program: core.Program) -> None:
-        for rule in program.rules:
-            self.report.diagnostics += check_rule(rule, program.relations)
-        self.report.diagnostics += contradictions(program.rules)
-        if not self.report.failed:
-            try:
-                stratify(program)
-            except RulesError as error:
-                self.report.diagnostics += error.diagnostics
-
-    def _patterns_differ(self, patterns: Sequence[Pattern]) -> None:
-        """Two patterns about one target must not match the same places."""
-        seen: dict[object, Pattern] = {}
-        for pattern in patterns:
-            same = frozenset(canonical((*a.structure, *a.conditions)) for a in pattern.alternatives)
-            key = (pattern.meta.get("target"), same)
-            first = seen.setdefault(key, pattern)
-            if first is not pattern and same:
-                self.report.error(
-                    "shadowed",
-                    f"`{pattern.name}` matches exactly what `{first.name}` matches",
-                    pattern.span,
-                    f"{first.span}: add the report to that pattern as a further `bug:`",
-                )
-
-    def _tests_have_subjects(self, result: _Lowered, symbols: Symbols) -> None:
-        subjects = {*result.patterns, *result.constraints, *symbols.column_types, *result.monitors}
-        for test in result.tests:
-            if test.subject.text not in subjects:
-                self.report.error(
-                    "unknown-subject",
-                    f"nothing is called `{test.subject.text}`",
-                    test.subject.span,
-                    suggest(test.subject.text, subjects),
-                )
+    loader = Loader()
+    for path in rule_files(paths):
+        loader.load(path, own=True)
+    for path in _library() if library else ():
+        loader.load(path)
+    return loader.finish()
 
 
-class _Lowered:
-    """The declarations of a rule set by kind, as they are lowered."""
-
-    def __init__(self, lowering: DeclarationLowering) -> None:
-        self.lowering = lowering
-        self.patterns: dict[str, Pattern] = {}
-        self.constraints: dict[str, Constraint] = {}
-        self.denies: dict[str, list[Deny]] = {}
-        self.monitors: dict[str, Monitor] = {}
-        self.tests: list[ast.TestDecl] = []
-
-    def add(self, decl: ast.Decl) -> None:
-        """Lower one declaration."""
-        match decl:
-            case ast.RuleDecl():
-                self.lowering.rule(decl)
-            case ast.DenyDecl():
-                self.lowering.rule(decl)
-                columns = tuple(
-                    a.name if isinstance(a, ast.Variable) else "_" for a in decl.head.args
-                )
-                name = decl.head.relation.text
-                deny = Deny(name, decl.message, columns, decl.span)
-                self.denies.setdefault(name, []).append(deny)
-            case ast.PatternDecl():
-                self.patterns[decl.name.text] = self.lowering.pattern(decl)
-            case ast.ConstraintDecl():
-                self.constraints[decl.name.text] = self.lowering.constraint(decl)
-            case ast.MonitorDecl():
-                self.monitors[decl.name.text] = self.lowering.monitor(decl)
-            case ast.TestDecl():
-                self.tests.append(decl)
-            case ast.OpDecl() | ast.SetDecl() | ast.RelationDecl():
-                pass
+def _library() -> list[Path]:
+    return rule_files(data_path(f"rules/{folder}") for folder in LIBRARY)
 
 
-def canonical(literals: Sequence[core.Literal]) -> str:
-    """Literals with their variables numbered by first use: equal texts mean equal conditions."""
-    numbers: dict[str, int] = {}
-    for literal in literals:
-        for name in core.variables(literal):
-            numbers.setdefault(name, len(numbers))
-    pattern = re.compile(r"Var\(name='([^']*)'\)")
-    plain = repr([_without_span(x) for x in literals])
-    return pattern.sub(lambda found: f"V{numbers[found.group(1)]}", plain)
+def _requested(request: tuple[tuple[Path, ...], bool]) -> list[str]:
+    """All files that the request names now: a new file in a folder makes the cache stale."""
+    paths, library = request
+    return [str(p) for p in (*rule_files(paths), *(_library() if library else ()))]
 
 
-def _without_span(literal: core.Literal) -> core.Literal:
-    bare = dataclasses.replace(literal, span=None)
-    if isinstance(bare, core.Aggregate):
-        return dataclasses.replace(bare, body=tuple(_without_span(x) for x in bare.body))
-    return bare
+def _request_hash(request: tuple[tuple[Path, ...], bool]) -> str:
+    """Names a cache entry: what was asked, from where, of which code and interpreter."""
+    code = max(p.stat().st_mtime_ns for p in Path(__file__).parent.rglob("*.py"))
+    paths = [str(p) for p in request[0]]
+    parts = repr((paths, request[1], str(Path.cwd()), __version__, sys.version, code))
+    return hashlib.sha256(parts.encode()).hexdigest()[:24]
 
 
-def _in_order(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    unique = list(dict.fromkeys(diagnostics))
-    return sorted(unique, key=lambda d: (d.span.file, d.span.line, d.span.column))
+def _file_hash(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _read_cache(cache: Path, request: tuple[tuple[Path, ...], bool]) -> RuleSet | None:
+    """The kept set, if it is whole and every file is as it was."""
+    try:
+        data: Any = pickle.loads(cache.read_bytes())
+        requested, manifest, rules = data
+        if requested != _requested(request):
+            return None
+        if any(_file_hash(Path(path)) != digest for path, digest in manifest.items()):
+            return None
+        return rules if isinstance(rules, RuleSet) else None
+    except Exception:  # a damaged entry may fail in any way; it only means "load again"
+        return None

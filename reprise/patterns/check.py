@@ -19,7 +19,7 @@ from packaging.version import InvalidVersion, Version
 from reprise.datalog import LimitError, Limits
 from reprise.facts.errors import ModelError
 from reprise.lang import core
-from reprise.lang.declarations import Pattern
+from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.patterns.explain import ExplainedLine, explain, reason
 from reprise.patterns.match import Finding, Match, Matcher, node_name

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from reprise.datalog import Database, Limits
 from reprise.facts.facts import facts_of
 from reprise.lang import core
-from reprise.lang.declarations import Alternative, Pattern
+from reprise.lang.declared import Alternative, Pattern
 from reprise.lang.ruleset import RuleSet
 from reprise.patterns.truth import Answer, Bindings, Solver, Truth, Unknown
 from reprise.uir.graph import Graph, Node, Scalar

@@ -15,7 +15,7 @@ from enum import Enum
 from reprise.datalog import Database
 from reprise.facts.facts import facts_of
 from reprise.lang import ast, core
-from reprise.lang.declarations import Pattern
+from reprise.lang.declared import Pattern
 from reprise.lang.diagnostics import RulesError
 from reprise.lang.ruleset import RuleSet
 from reprise.patterns.explain import reason
