@@ -35,6 +35,9 @@ Fact = tuple[str, Row]
 LISTED_VALUES = 64
 """Initializers with at most this many elements get a ``value_at`` fact for each."""
 
+LISTED_ITEMS = 256
+"""Of a list attribute with more items (the tables of tree ensembles) only the length is a fact."""
+
 EXAMINED_VALUES = 1_000_000
 """Initializers with more elements get no value facts at all."""
 
@@ -144,6 +147,8 @@ def _attribute_rows(name: str, value: Attribute, types: Hashable) -> tuple[Fact,
     if not isinstance(value, tuple):
         plain = value_of(value)
         return () if plain is None else (("attr", (name, plain)),)
+    if len(value) > LISTED_ITEMS:
+        return (("attr_len", (name, len(value))),)
     rows: list[Fact] = [("attr", (name, list_text(value))), ("attr_len", (name, len(value)))]
     for i, item in enumerate(value):
         if (plain := value_of(item)) is not None:

@@ -53,9 +53,8 @@ def constant_of(tensor: Tensor) -> Array | None:
     """The value of ``tensor`` if the model fixes it and it was loaded, else None."""
     if tensor.role is Role.INITIALIZER and not tensor.overridable:
         return tensor.value
-    shape = tensor.type.shape
-    if shape is not None and tensor.type.elements == 0:
-        return np.zeros(cast("tuple[int, ...]", shape), np.int64)  # no element, whatever it is
+    if tensor.type.elements == 0:
+        return np.zeros(0, np.int64)  # it has no element, so it is known
     return None
 
 

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from reprise.facts.onnx_call import constant_of
 from reprise.uir.graph import Attribute, Extent, Tensor, TensorType
 
+LARGEST = 2**63 - 1
+"""ONNX stores extents in 64 bits; a larger product is not a shape that any runtime could have."""
+
 LONGEST = 64
 """Vectors with more entries are not followed: no tensor has as many axes."""
 
@@ -336,19 +339,28 @@ def shaped(
     values: Sequence[Extents | None],
 ) -> tuple[Extent, ...] | None:
     """The shape of the result of a node whose target shape is an operand known in part."""
+    shape = _target_shape(op, attributes, operands, values)
+    if shape is None:
+        return None
+    return tuple(None if isinstance(e, int) and e > LARGEST else e for e in shape)
+
+
+def _target_shape(
+    op: str,
+    attributes: Mapping[str, Attribute],
+    operands: Sequence[Tensor | None],
+    values: Sequence[Extents | None],
+) -> tuple[Extent, ...] | None:
     match op:
         case "constant_of_shape":
-            target = _value(values, 0)
-            return None if target is None else _extents(target.entries)
-        case "reshape":
-            target = _target(attributes, values)
-            if target is None:
-                return None
+            value = _value(values, 0)
+            return None if value is None else _extents(value.entries)
+        case "reshape" if (target := _target(attributes, values)) is not None:
             return _reshaped(_type(operands, 0), target, attributes.get("allowzero") is True)
-        case "expand":
-            target = _target(attributes, values)
-            return None if target is None else _expanded(_type(operands, 0).shape, target)
-    return None
+        case "expand" if (target := _target(attributes, values)) is not None:
+            return _expanded(_type(operands, 0).shape, target)
+        case _:
+            return None
 
 
 def _target(

@@ -31,6 +31,7 @@ from reprise.facts.onnx_table import TABLE
 from reprise.facts.onnx_types import (
     UNKNOWN,
     InferenceFailed,
+    cleaned,
     encode,
     infer,
     refine,
@@ -83,7 +84,6 @@ class _Scope:
     names: dict[str, Tensor] = field(default_factory=dict)
     declared: dict[str, TensorType] = field(default_factory=dict)
     attributes: dict[str, AttributeProto] | None = None
-    calls: tuple[tuple[str, str, str], ...] = ()
 
     def find(self, name: str) -> Tensor | None:
         """The tensor called ``name`` here or in an enclosing graph."""
@@ -104,6 +104,7 @@ class _Result:
     proto: bytes = b""
 
 
+_NOTHING = _Result()
 _KEPT_NOTES = 200
 _DATA_ELEMENTS = 1024
 
@@ -120,6 +121,7 @@ class _Importer:
         self.protos: dict[int, bytes] = {}
         self.data: dict[int, bytes] = {}
         self.extents: dict[int, Extents] = {}
+        self.results: dict[bytes, _Result] = {}
         self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
     def run(self) -> Graph:
@@ -130,6 +132,7 @@ class _Importer:
                 self.note("the model states no opset; 1 is assumed")
             opsets = {"": 1}
         self.graph.opsets = opsets
+        self._check_size()
         scope = _Scope(None, 0, opsets)
         self._read_declared(model.graph, scope)
         self._main_sources(model.graph, scope)
@@ -138,6 +141,40 @@ class _Importer:
         for output in model.graph.output:
             self.graph.outputs.append(self._find(output.name, scope, "the graph's output"))
         return self.graph
+
+    def _check_size(self) -> None:
+        """Refuse local functions that call themselves, nest deeply or multiply without bound."""
+        sizes: dict[tuple[str, str, str], int] = {}
+        active: list[tuple[str, str, str]] = []
+
+        def size_of(nodes: Iterable[NodeProto]) -> int:
+            total = 0
+            for node in nodes:
+                total += 1
+                key = (_domain(node.domain), node.op_type, node.overload)
+                if key in self.functions:
+                    total += size_of_function(key)
+                for attribute in node.attribute:
+                    if attribute_type(attribute) == GRAPH:
+                        total += size_of(attribute.g.node)
+            return total
+
+        def size_of_function(key: tuple[str, str, str]) -> int:
+            if key in active:
+                raise self.fail(f"local function {key[0]}.{key[1]} calls itself")
+            if len(active) >= self.limits.calls:
+                raise self.fail(f"local functions call each other {self.limits.calls} deep")
+            if key not in sizes:
+                active.append(key)
+                sizes[key] = size_of(self.functions[key].node)
+                active.pop()
+            return sizes[key]
+
+        if self.functions and (total := size_of(self.model.graph.node)) > self.limits.nodes:
+            raise self.fail(
+                f"the model has {total:,} nodes once its local functions are inlined; "
+                f"the limit is {self.limits.nodes:,}"
+            )
 
     # --- messages ----------------------------------------------------------------------------
 
@@ -168,7 +205,7 @@ class _Importer:
             type, kind = type_of(info.type)
             tensor = self.graph.add_input(info.name, type)
             self._define(scope, info.name, tensor)
-            self._describe(tensor, _Result(type, kind, info.type.SerializeToString()))
+            self._describe(tensor, _Result(type, kind, cleaned(info.type)))
 
     def _initializers(self, graph: GraphProto, scope: _Scope) -> None:
         listed = {info.name for info in graph.input}
@@ -250,8 +287,6 @@ class _Importer:
 
     def _walk(self, nodes: Sequence[NodeProto], scope: _Scope) -> None:
         for node in self._in_order(nodes):
-            if len(self.graph.nodes) >= self.limits.nodes:
-                raise self.fail(f"the model has more than {self.limits.nodes:,} nodes")
             self._node(node, scope)
 
     def _in_order(self, nodes: Sequence[NodeProto]) -> Iterable[NodeProto]:
@@ -330,16 +365,12 @@ class _Importer:
 
     def _inline(self, node: NodeProto, function: FunctionProto, scope: _Scope) -> None:
         """Walk the body of a local function in place of a call of it."""
-        key = (_domain(function.domain), function.name, function.overload)
-        if key in scope.calls:
-            raise self.fail(f"local function {key[0]}.{key[1]} calls itself")
         inner = _Scope(
             None,
             scope.body,
             {**scope.opsets, **{_domain(o.domain): int(o.version) for o in function.opset_import}},
             prefix=f"{scope.prefix}{node.name or next(iter(node.output), '') or function.name}/",
             attributes={a.name: a for a in (*function.attribute_proto, *node.attribute)},
-            calls=(*scope.calls, key),
         )
         for formal, actual in zip(function.input, node.input, strict=False):
             if actual:
@@ -580,9 +611,13 @@ class _Importer:
         from onnx import TypeProto
 
         if not encoded:
-            return _Result()
-        type, kind = type_of(TypeProto.FromString(encoded))
-        return _Result(type, kind, encoded)
+            return _NOTHING
+        known = self.results.get(encoded)  # most types of a model occur many times
+        if known is None:
+            proto = TypeProto.FromString(encoded)
+            type, kind = type_of(proto)
+            known = self.results[encoded] = _Result(type, kind, cleaned(proto))
+        return known
 
     # --- sub-graphs --------------------------------------------------------------------------
 
@@ -603,7 +638,6 @@ class _Importer:
             scope.opsets,
             scope.prefix,
             attributes=scope.attributes,
-            calls=scope.calls,
         )
         self._read_declared(proto, inner)
         formals = formal_types(control, inputs, attributes, len(proto.input))
@@ -617,7 +651,7 @@ class _Importer:
                 if kind == "tensor":
                     result = _Result(refine(passed, declared)[0])
                 else:
-                    result = _Result(declared, kind, info.type.SerializeToString())
+                    result = _Result(declared, kind, cleaned(info.type))
             tensor = self.graph.add_input(info.name, result.type, Role.BODY_INPUT, body.id)
             self._define(inner, info.name, tensor)
             self._describe(tensor, result)

@@ -29,21 +29,23 @@ class Limits:
 
     ``value_elements``: initializers with more elements are not decoded. ``external_bytes`` and
     ``external_total``: largest piece of external data, and sum of them, that is read.
-    ``nodes``: nodes after inlining local functions (nested calls multiply).
+    ``nodes``: nodes once local functions are inlined (nested calls multiply). ``calls``: how deep
+    calls may nest.
     """
 
     file_bytes: int = PROTOBUF_BYTES
     value_elements: int = 1_000_000
     external_bytes: int = 1 << 20
     external_total: int = 1 << 26
-    nodes: int = 1_000_000
+    nodes: int = 500_000
+    calls: int = 64
 
 
 def read_model(path: Path, limits: Limits) -> ModelProto:
     """The model in the file at ``path``; it has a graph. Raises ModelError."""
     data = _read_bytes(path, limits)
     # The protobuf classes cost 0.1 s to import: only a command that reads a model pays for them.
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from onnx import ModelProto
 
     model = ModelProto()

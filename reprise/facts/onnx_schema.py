@@ -43,7 +43,7 @@ def definition(domain: str, op: str, opset: int) -> Definition | None:
     types: dict[str, int] = {}
     required: set[str] = set()
     for name, attribute in schema.attributes.items():
-        types[name] = int(attribute.type.value)
+        types[name] = int(attribute.type.value)  # type: ignore[attr-defined]
         if attribute.required:
             required.add(name)
         value = _default(attribute.default_value)
@@ -55,7 +55,7 @@ def definition(domain: str, op: str, opset: int) -> Definition | None:
         defaults,
         types,
         frozenset(required),
-        bool(schema.has_type_and_shape_inference_function),  # type: ignore[attr-defined]
+        bool(schema.has_type_and_shape_inference_function),
     )
 
 

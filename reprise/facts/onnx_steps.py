@@ -117,7 +117,7 @@ def reduction(draft: Draft) -> None:
 
 
 def coerced_softmax(draft: Draft) -> None:
-    """Before opset 13 the axes from ``axis`` on were one: equal only if the others have extent 1."""
+    """Before opset 13 the axes from ``axis`` on were one: the same if the others have extent 1."""
     if draft.call.version >= 13:
         return
     shape = extents_of(draft.call.type(0))
@@ -211,7 +211,7 @@ def split_sizes(draft: Draft) -> None:
 
 
 def slice_bounds(draft: Draft) -> None:
-    """Axes and steps written out, axes non-negative; starts and ends stay as the user wrote them."""
+    """Axes and steps written out, axes non-negative; starts and ends stay as they were written."""
     call = draft.call
     starts, ends = draft.ints("starts"), draft.ints("ends")
     count: int | None = len(starts) if starts is not None else None

@@ -264,7 +264,6 @@ TABLE: dict[str, Entry] = {
         _drop("is_test"),
         _drop("spatial"),
         batch_norm_mode,
-        batchless_scan,
     ),
     "LayerNormalization": _op("layer_norm", _AXIS, "epsilon", _SINGLE_PRECISION),
     "InstanceNormalization": _op("instance_norm", "epsilon"),

@@ -55,7 +55,7 @@ DTYPE_OF_CODE: dict[int, str] = {
     25: "uint2",
     26: "int2",
 }
-"""``TensorProto.DataType`` to Reprise's name. What is not here (float6 in onnx 1.23) has no name."""
+"""``TensorProto.DataType`` to Reprise's name. The float6 types of onnx 1.23 have none."""
 
 CODE_OF_DTYPE = {name: code for code, name in DTYPE_OF_CODE.items()}
 
@@ -104,6 +104,10 @@ def scalars_of(array: Array, dtype: str | None) -> tuple[Scalar, ...]:
     return tuple(scalar_of(item, dtype) for item in array.reshape(-1))
 
 
+_NUMPY_EXTENT = 2**31
+"""An array without elements may have any extents on file; numpy multiplies the others."""
+
+
 @dataclass(slots=True)
 class Storage:
     """Where a model's data may come from: its own folder, within limits; counts what was read."""
@@ -141,7 +145,7 @@ class Storage:
                 f"not {count} elements",
                 "the file is damaged, or its external data was not linked",
             )
-        if count > self.limits.value_elements:
+        if count > self.limits.value_elements or max(extents, default=0) > _NUMPY_EXTENT:
             return None
         if external:
             raw = self._external(tensor, label, (count * max(DTYPES[dtype].bits, 1) + 7) // 8)
