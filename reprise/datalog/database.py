@@ -323,7 +323,7 @@ class Database:
             if minus:
                 _cancel(plus, minus)
                 water[2] = Mode.EDIT
-            self._evaluation.run(plus, minus, Mode(water[2]), fresh)
+            self._evaluation.run(plus, minus, water[2], fresh)
         except BaseException:
             runtime.withdraw()
             self._unwind(start)

@@ -20,7 +20,7 @@ from typing import Any
 from reprise.datalog.clauses import Clause, Clauses
 from reprise.datalog.growth import Growth, Mode
 from reprise.datalog.runtime import Runtime
-from reprise.datalog.schedule import Compiler, Handlers, Level, levels_of
+from reprise.datalog.schedule import Compiler, Level, Stage, levels_of
 from reprise.datalog.store import Store
 from reprise.lang.core import Row
 
@@ -44,7 +44,7 @@ class Evaluation:
         self._checks: dict[str, Callable[[Row], bool]] = {}
         depth = {name: level.number for level in self._levels for name in level.relations}
         self._growth = Growth(clauses, depth)
-        self._handlers: dict[Mode, list[tuple[Level, Handlers]]] = {}
+        self._stages: list[list[Stage] | None] = [None] * len(Mode)
         self._views = {
             level.number: [
                 view for view in runtime.views.values() if view.spec.solutions in level.relations
@@ -52,42 +52,36 @@ class Evaluation:
             for level in self._levels
         }
 
-    def run(self, plus: Delta, minus: Delta, mode: Mode, fresh: tuple[Clause, ...] = ()) -> None:
+    def run(self, plus: Delta, minus: Delta, mode: int, fresh: tuple[Clause, ...] = ()) -> None:
         """Bring all levels up to date, and add what changes in them to ``plus`` and ``minus``.
 
         ``fresh`` clauses have never run: they are evaluated on everything that is stored.
         """
         touched = self._runtime.touched
         doomed = self._runtime.doomed
-        for level, handlers in self._schedule(mode):
-            lost = [name for name in minus if name in level.reads] if minus else []
+        for stage in self._stages[mode] or self._plan_stages(Mode(mode)):
+            lost = [name for name in minus if name in stage.level.reads] if minus else None
             if not lost:
-                for name, run in handlers.deleting_negated.items():
-                    rows = plus.get(name)
-                    if rows:
-                        run(rows)
+                for name, handler in stage.deleting_negated:
+                    if name in plus:
+                        handler.run(plus[name])
             if lost or doomed:
-                self._level_with_deletions(level, handlers, lost, plus, minus, fresh)
+                self._level_with_deletions(stage, lost or [], plus, minus, fresh)
             else:
-                for name, run in handlers.inserting.items():
-                    rows = plus.get(name)
-                    if rows:
-                        run(rows)
+                for name, handler in stage.inserting:
+                    if name in plus:
+                        handler.run(plus[name])
                 if fresh:
-                    self._run_fresh(level, fresh)
+                    self._run_fresh(stage.level, fresh)
                 if touched:
-                    self._settle(level, handlers, plus)
-            if self._views[level.number]:
-                self._update_views(level, plus, minus)
+                    self._settle(stage, plus)
+            if self._views[stage.level.number]:
+                self._update_views(stage.level, plus, minus)
 
-    def _schedule(self, mode: Mode) -> list[tuple[Level, Handlers]]:
-        found = self._handlers.get(mode)
-        if found is None:
-            found = self._handlers[mode] = [
-                (level, Handlers(self._compiler, level, mode, self._growth))
-                for level in self._levels
-            ]
-        return found
+    def _plan_stages(self, mode: Mode) -> list[Stage]:
+        stages = [Stage(self._compiler, level, mode, self._growth) for level in self._levels]
+        self._stages[mode] = stages
+        return stages
 
     def _run_fresh(self, level: Level, fresh: tuple[Clause, ...]) -> None:
         for clause in fresh:
@@ -96,43 +90,51 @@ class Evaluation:
 
     # --- insertion ---
 
-    def _settle(self, level: Level, handlers: Handlers, plus: Delta) -> None:
-        """Publish what the rules derived, and join it within the level until nothing is new."""
-        runtime = self._runtime
-        touched = runtime.touched
-        log = self._log
-        recursive = handlers.inserting
-        copied: set[str] = set()
-        while touched:
-            found = []
+    def _settle(self, stage: Stage, plus: Delta) -> None:
+        """Join what the rules derived within the level until nothing is new; then publish it."""
+        touched = self._runtime.touched
+        if stage.recursive:
+            self._recur(stage, touched)
+        by_round = bool(stage.recursive) and not stage.linear
+        for store in touched:
+            if not by_round:
+                store.publish(store.new)
+            rows = self._runtime.flush(store)
+            self._log.append((store.remove, rows))
+            known = plus.get(store.name)
+            plus[store.name] = rows if known is None else [*known, *rows]
+        touched.clear()
+
+    def _recur(self, stage: Stage, touched: list[Store]) -> None:
+        """Semi-naive rounds. ``touched`` and each store's ``new`` grow meanwhile.
+
+        In a linear level the handlers do not see the level's own relations, so a round need not
+        wait for the previous one to be indexed, and may run into the next.
+        """
+        done: dict[Store, int] = {}
+        pending = True
+        while pending:
+            pending = False
             for store in touched:
-                rows = store.new[:]
-                store.new.clear()
-                log.append((store.remove, rows))
-                store.publish(rows)
-                runtime.spend(store, len(rows))
-                found.append((store.name, rows))
-            touched.clear()
-            for name, rows in found:
-                known = plus.get(name)
-                if known is None:
-                    plus[name] = rows
-                elif name in copied:
-                    known.extend(rows)
-                else:
-                    # The first list is on the log, too, and must stay as it is.
-                    plus[name] = [*known, *rows]
-                    copied.add(name)
-                run = recursive.get(name)
-                if run is not None:
-                    run(rows)
+                rows = store.new
+                start, end = done.get(store, 0), len(rows)
+                if start == end:
+                    continue
+                handler = stage.recursive.get(store.name)
+                live = stage.linear and start == 0 and handler is not None and handler.live
+                batch = rows if live else rows[start:]
+                if not stage.linear:
+                    store.publish(batch)
+                if handler is not None:
+                    handler.run(batch)
+                    pending = True
+                done[store] = len(rows) if live else end
 
     # --- deletion ---
 
     def _level_with_deletions(
         self,
-        level: Level,
-        handlers: Handlers,
+        stage: Stage,
         lost: list[str],
         plus: Delta,
         minus: Delta,
@@ -141,22 +143,20 @@ class Evaluation:
         """The whole of DRed. Without ``lost`` rows below, the marking has already begun."""
         self._rewind(lost, plus, minus)
         try:
-            dead = self._mark(handlers, lost, plus, minus)
+            dead = self._mark(stage, lost, plus, minus)
         finally:
             self._rewind(lost, minus, plus)
         self._bury(dead)
         inserted: Delta = {}
-        self._rederive(dead, handlers, inserted)
-        for name, run in handlers.inserting.items():
-            rows = plus.get(name)
-            if rows:
-                run(rows)
-        for name, run in handlers.inserting_negated.items():
-            rows = minus.get(name)
-            if rows:
-                run(rows)
-        self._run_fresh(level, fresh)
-        self._settle(level, handlers, inserted)
+        self._rederive(dead, stage, inserted)
+        for name, handler in stage.inserting:
+            if name in plus:
+                handler.run(plus[name])
+        for name, handler in stage.inserting_negated:
+            if name in minus:
+                handler.run(minus[name])
+        self._run_fresh(stage.level, fresh)
+        self._settle(stage, inserted)
         self._report(dead, inserted, plus, minus)
 
     def _rewind(self, names: list[str], out: Delta, back: Delta) -> None:
@@ -166,27 +166,26 @@ class Evaluation:
             holder.remove(out.get(name, []))
             holder.insert(back.get(name, []))
 
-    def _mark(self, handlers: Handlers, lost: list[str], plus: Delta, minus: Delta) -> list[Store]:
+    def _mark(self, stage: Stage, lost: list[str], plus: Delta, minus: Delta) -> list[Store]:
         """Mark what the changes below helped to derive, transitively within the level."""
         doomed = self._runtime.doomed
         for name in lost:
-            run = handlers.deleting.get(name)
-            if run is not None:
-                run(minus[name])
+            handler = stage.deleting.get(name)
+            if handler is not None:
+                handler.run(minus[name])
         if lost:
-            for name, run in handlers.deleting_negated.items():
-                rows = plus.get(name)
-                if rows:
-                    run(rows)
+            for name, handler in stage.deleting_negated:
+                if name in plus:
+                    handler.run(plus[name])
         marked: dict[Store, None] = {}
         while doomed:
             store = doomed.pop()
             marked[store] = None
             rows = store.dying[:]
             store.dying.clear()
-            again = handlers.deleting.get(store.name)
+            again = stage.deleting.get(store.name)
             if again is not None:
-                again(rows)
+                again.run(rows)
         return list(marked)
 
     def _bury(self, stores: list[Store]) -> None:
@@ -196,9 +195,8 @@ class Evaluation:
             store.remove(rows)
             self._log.append((store.insert, rows))
 
-    def _rederive(self, dead: list[Store], handlers: Handlers, inserted: Delta) -> None:
+    def _rederive(self, dead: list[Store], stage: Stage, inserted: Delta) -> None:
         """Put back marked rows that still have a derivation, and join them within the level."""
-        found = []
         for store in dead:
             check = self._check(store.name)
             rows = [row for row in store.dead if check(row)]
@@ -206,10 +204,10 @@ class Evaluation:
                 store.insert(rows)
                 self._log.append((store.remove, rows))
                 inserted[store.name] = rows
-                found.append((handlers.inserting.get(store.name), rows))
-        for run, rows in found:
-            if run is not None:
-                run(rows)
+        for name, rows in inserted.items():
+            handler = stage.recursive.get(name)
+            if handler is not None:
+                handler.run(rows)
 
     def _check(self, relation: str) -> Callable[[Row], bool]:
         found = self._checks.get(relation)

@@ -40,13 +40,14 @@ anchor whose class meets a past column cannot match.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from reprise.datalog.clauses import BodyLiteral, Clause, Clauses, Lookup
 from reprise.datalog.values import is_entity
-from reprise.lang.core import Atom, Const, Expr, Relation, Var
+from reprise.lang.core import Atom, Const, Expr, Member, Relation, Value, Var
 
 
 class Mode(IntEnum):
@@ -107,6 +108,7 @@ class Growth:
             if name not in derived and (owned := ownership(relation)) is not None
         }
         self._orders: dict[int, _Order] = {}
+        self._constants = _constants(clauses)
         # Both are greatest fixed points: assume every column, drop those that fail, repeat.
         self._settled = _entity_columns(clauses)
         while self._drop(self._settled, self._is_settled):
@@ -216,11 +218,22 @@ class Growth:
         return anchors
 
     def _worth(self, clause: Clause, position: int) -> tuple[int, ...]:
-        """How good an anchor an atom is: few rows (constants), early (a base relation)."""
+        """How selective an anchor an atom is.
+
+        A constant in a column outside the key tells entities apart (``node(V, softmax)``), the
+        better the more constants the program tells apart there; one in a key column only picks
+        one of an entity's rows (``attr(V, axis, A)``).
+        """
         atom = clause.body[position]
         assert isinstance(atom, Atom)
+        columns = self._clauses.relations[atom.relation].columns
+        telling = [
+            len(self._constants[atom.relation, i])
+            for i, column in enumerate(columns)
+            if not column.key and column.type == "sym" and _choices(clause, atom.terms[i])
+        ]
         constants = sum(isinstance(term, Const) for term in atom.terms)
-        return (constants, atom.relation in self._owned, len(atom.terms), -position)
+        return (max(telling, default=0), constants, atom.relation in self._owned, -position)
 
     def _meets_past(self, clause: Clause, order: _Order, top: Expr) -> bool:
         for literal in clause.body:
@@ -287,6 +300,27 @@ class _Order:
 
     def is_top(self, term: Expr) -> bool:
         return self.find(term) in self.tops()
+
+
+def _choices(clause: Clause, term: Expr) -> tuple[Value, ...]:
+    """The constants to which a clause restricts a term by itself or by ``in``."""
+    if isinstance(term, Const):
+        return (term.value,)
+    for literal in clause.body:
+        if isinstance(literal, Member) and literal.expr == term and not literal.negated:
+            return literal.values
+    return ()
+
+
+def _constants(clauses: Clauses) -> dict[tuple[str, int], set[Value]]:
+    """By relation and column, the constants that positive atoms ask for."""
+    found: dict[tuple[str, int], set[Value]] = defaultdict(set)
+    for clause in clauses.clauses:
+        for literal in clause.body:
+            if isinstance(literal, Atom) and not literal.negated:
+                for i, term in enumerate(literal.terms):
+                    found[literal.relation, i].update(_choices(clause, term))
+    return found
 
 
 def _entity_columns(clauses: Clauses) -> dict[str, set[int]]:

@@ -2,8 +2,9 @@
 
 One dictionary, the *environment*, is the global namespace of every generated function; stores and
 indexes appear in it under the names that their :class:`~reprise.datalog.layout.Layout` gives.
-Invariants: a name in the environment always refers to the same list or dictionary while the
-relation lives, except that an index's name refers to a placeholder until a rule first needs it.
+Invariants: a name in the environment always refers to the same dictionary while the relation
+lives, except that an index's name refers to a placeholder until a rule first needs it; the name
+of a store's list of new rows refers to the list that the store has.
 """
 
 from __future__ import annotations
@@ -179,11 +180,12 @@ class Runtime:
         if self.limits.max_seconds is not None:
             self.deadline[0] = time.monotonic() + self.limits.max_seconds
 
-    def spend(self, store: Store, rows: int) -> None:
-        """Deduct derived rows from the commit's allowance."""
-        self.room[0] -= rows
-        if self.room[0] < 0:
-            self._overflow(store)
+    def flush(self, store: Store) -> list[Row]:
+        """Hand over what a level derived, and deduct it from the allowance."""
+        rows = store.new
+        store.new = self._environment[store.layout.new] = []
+        self.room[0] -= len(rows)
+        return rows
 
     def withdraw(self) -> None:
         """Forget everything derived but not published, after an error."""

@@ -10,7 +10,7 @@ that needs them, and calling one has the effect of all its variants on all the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from reprise.datalog.clauses import Clause, Clauses, Lookup
@@ -62,46 +62,67 @@ def levels_of(clauses: Clauses) -> list[Level]:
     return levels
 
 
-class Handlers:
-    """The handlers of one level in one mode, by the relation whose rows they take.
+class Handler:
+    """What to do with changed rows of one relation; ``run`` replaces itself once compiled.
 
-    ``inserting`` and ``inserting_negated`` add head rows, given rows that appeared in a relation
-    or disappeared from a negated one; ``deleting`` and ``deleting_negated`` mark head rows, given
-    rows that disappeared from a relation or appeared in a negated one.
+    ``live``: ``run`` may be given a list that grows while it runs, and handles all of it.
+    """
+
+    __slots__ = ("live", "run")
+
+    def __init__(self, run: Run, live: bool) -> None:
+        self.run = run
+        self.live = live
+
+
+class Stage:
+    """One level in one mode: its handlers, by the relation whose rows they take.
+
+    ``inserting`` and ``inserting_negated`` add head rows, given rows that appeared in a lower
+    relation or disappeared from a negated one; ``recursive`` does so for the level's own
+    relations. ``deleting`` and ``deleting_negated`` mark head rows, given rows that disappeared
+    from a relation or appeared in a negated one. ``linear``: no clause reads two relations of the
+    level, so what one round derives never joins with what another does.
     """
 
     def __init__(self, compiler: Compiler, level: Level, mode: Mode, growth: Growth) -> None:
-        variants: dict[tuple[Purpose, bool, str], list[Variant]] = {}
-        for clause in level.clauses:
-            needs = growth.needs(clause, mode)
-            for purpose, positions in (
-                (Purpose.INSERT, needs.insertions),
-                (Purpose.DELETE, needs.deletions),
-            ):
-                for position in positions:
-                    literal = clause.body[position]
-                    negated = isinstance(literal, Atom) and literal.negated
-                    assert isinstance(literal, Atom | Lookup)
-                    name = literal.view if isinstance(literal, Lookup) else literal.relation
-                    variants.setdefault((purpose, negated, name), []).append(
-                        Variant(clause, position, purpose)
-                    )
-        made = {
-            key: compiler.handler(level, key[2], found)
-            for key, found in sorted(
-                variants.items(), key=lambda item: (item[0][0].value, item[0][1:])
-            )
+        self.level = level
+        self.linear = all(
+            sum(name in level.relations for name, complete in clause.reads() if not complete) <= 1
+            for clause in level.clauses
+        )
+        variants = _variants(level, mode, growth)
+        groups = {
+            key: [(name, compiler.handler(level, name, own)) for name, own in sorted(found.items())]
+            for key, found in variants.items()
         }
-        self.inserting = _pick(made, Purpose.INSERT, False)
-        self.inserting_negated = _pick(made, Purpose.INSERT, True)
-        self.deleting = _pick(made, Purpose.DELETE, False)
-        self.deleting_negated = _pick(made, Purpose.DELETE, True)
+        inserting = groups.get((Purpose.INSERT, False), [])
+        self.inserting = [item for item in inserting if item[0] not in level.relations]
+        self.recursive = {name: run for name, run in inserting if name in level.relations}
+        self.inserting_negated = groups.get((Purpose.INSERT, True), [])
+        self.deleting = dict(groups.get((Purpose.DELETE, False), []))
+        self.deleting_negated = groups.get((Purpose.DELETE, True), [])
 
 
-def _pick(
-    made: Mapping[tuple[Purpose, bool, str], Run], purpose: Purpose, negated: bool
-) -> dict[str, Run]:
-    return {key[2]: run for key, run in made.items() if key[:2] == (purpose, negated)}
+def _variants(
+    level: Level, mode: Mode, growth: Growth
+) -> dict[tuple[Purpose, bool], dict[str, list[Variant]]]:
+    """The variants that a level needs: by purpose, whether negated, and relation."""
+    variants: dict[tuple[Purpose, bool], dict[str, list[Variant]]] = {}
+    for clause in level.clauses:
+        needs = growth.needs(clause, mode)
+        for purpose, positions in (
+            (Purpose.INSERT, needs.insertions),
+            (Purpose.DELETE, needs.deletions),
+        ):
+            for position in positions:
+                literal = clause.body[position]
+                assert isinstance(literal, Atom | Lookup)
+                negated = isinstance(literal, Atom) and literal.negated
+                name = literal.view if isinstance(literal, Lookup) else literal.relation
+                group = variants.setdefault((purpose, negated), {})
+                group.setdefault(name, []).append(Variant(clause, position, purpose))
+    return variants
 
 
 class Compiler:
@@ -118,8 +139,8 @@ class Compiler:
     def _size(self, relation: str) -> int:
         return len(self._runtime.stores[relation])
 
-    def handler(self, level: Level, relation: str, variants: list[Variant]) -> Run:
-        """A function of changed rows of ``relation``; what it runs is compiled when needed."""
+    def handler(self, level: Level, relation: str, variants: list[Variant]) -> Handler:
+        """A handler of changed rows of ``relation``; what it runs is compiled when needed."""
         layout = self._runtime.layouts[relation]
         column = _dispatch_column(layout, variants)
         everywhere: list[Variant] = []
@@ -132,23 +153,27 @@ class Compiler:
                 table.setdefault(value, []).append(variant)
         purpose = variants[0].purpose
         stem = f"{purpose.value}_{level.number}_{layout.name}"
-        runs = []
-        if everywhere:
-            runs.append(self._over_rows(stem, everywhere, level))
-        if column is not None:
-            runs.append(self._dispatching(stem, column, table, level))
-        return runs[0] if len(runs) == 1 else _both(*runs)
-
-    def _over_rows(self, stem: str, variants: list[Variant], level: Level) -> Run:
-        compiled: list[Run] = []
+        if column is None:
+            return self._over_rows(stem, everywhere, level)
+        dispatching = Handler(self._dispatching(stem, column, table, level), live=True)
+        if not everywhere:
+            return dispatching
+        first = self._over_rows(stem, everywhere, level)
 
         def run(rows: Iterable[Row]) -> None:
-            if not compiled:
-                plans = [plan(variant, self._catalog, level.relations) for variant in variants]
-                compiled.append(self._compile(stem, plans, over_rows=True))
-            compiled[0](rows)
+            first.run(rows)
+            dispatching.run(rows)
 
-        return run
+        return Handler(run, live=False)
+
+    def _over_rows(self, stem: str, variants: list[Variant], level: Level) -> Handler:
+        def first_use(rows: Iterable[Row]) -> None:
+            plans = [plan(variant, self._catalog, level.relations) for variant in variants]
+            handler.run = self._compile(stem, plans, over_rows=True)
+            handler.run(rows)
+
+        handler = Handler(first_use, live=True)
+        return handler
 
     def _dispatching(
         self, stem: str, column: int, table: dict[Value, list[Variant]], level: Level
@@ -215,14 +240,6 @@ class Compiler:
         steps = plan(Variant(clause, start, Purpose.INSERT), self._catalog, level.relations)
         name = f"full_{self._runtime.layouts[clause.head.relation].name}"
         self._compile(name, [steps], over_rows=True)(list(stores[start]))
-
-
-def _both(first: Run, second: Run) -> Run:
-    def run(rows: Iterable[Row]) -> None:
-        first(rows)
-        second(rows)
-
-    return run
 
 
 def _anchor_terms(variant: Variant) -> tuple[Expr, ...]:

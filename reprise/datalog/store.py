@@ -1,8 +1,9 @@
 """The rows of one relation: a primary dictionary and the indexes that rules turned out to need.
 
 A row is *derived* when it enters the primary, and *published* when the indexes have it, too. Rules
-append what they derive to ``new`` and to the primary only; between rounds the evaluator publishes
-it. Invariants: outside a round, every index holds exactly the primary's rows, each in one bucket,
+append what they derive to ``new`` and to the primary only; the evaluator publishes it before the
+next round or, where rounds do not join with each other, at the level's end. Invariants: between
+levels ``new`` is empty and every index holds exactly the primary's rows, each in one bucket,
 and no bucket is empty; ``dead`` is empty outside a deletion. Buckets are dictionaries used as
 ordered sets, so that removal is constant-time.
 """
@@ -47,6 +48,10 @@ class Index:
             del bucket[row]
             if not bucket:
                 del buckets[k]
+
+    def discard(self, rows: Iterable[Row]) -> None:
+        """Remove those of some rows that are there."""
+        self.remove([row for row in rows if row in self.buckets.get(self._key(row), ())])
 
 
 class Store:
@@ -96,7 +101,9 @@ class Store:
         self._remove(rows)
 
     def withdraw(self) -> None:
-        """Forget what was derived but not published, and any deletion under way."""
+        """Forget what the current level derived, and any deletion under way."""
+        for index in self.indexes.values():
+            index.discard(self.new)
         self._remove(self.new)
         self.new.clear()
         self.dead.clear()
