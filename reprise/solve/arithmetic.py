@@ -1,16 +1,27 @@
 """Three-valued arithmetic: integers, symbolic extents and the unknown.
 
-A value is an ``int`` (or ``float``), a ``str`` that names a symbolic extent, a tuple of values, or
-``None`` for what is not known. Every function answers exactly when it can and ``None`` when it
-cannot; it never guesses. Extents are non-negative, and that is the only fact about a symbol that
-is used. Truth is ``True``, ``False`` or ``None`` (cannot tell).
+A value is an ``int`` (or ``float``), a ``str`` that names a symbolic extent, a symbol plus a number
+(:class:`Shifted`), a tuple of values, or ``None`` for what is not known. Every function answers
+exactly when it can and ``None`` when it cannot; it never guesses. Extents are non-negative, and
+that is the only fact about a symbol that is used. Truth is ``True``, ``False`` or ``None`` (cannot
+tell).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-Value = int | float | str | bool | tuple["Value", ...] | None
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """A symbolic extent plus a number other than 0: ``H - 1`` on its way to ``H - 1 + 1``."""
+
+    symbol: str
+    by: int
+
+
+Value = int | float | str | bool | Shifted | tuple["Value", ...] | None
 Truth = bool | None
 
 
@@ -18,7 +29,7 @@ def known(value: Value) -> bool:
     """Whether ``value`` is a number or a tuple of numbers: nothing symbolic, nothing unknown."""
     if isinstance(value, tuple):
         return all(known(item) for item in value)
-    return value is not None and not isinstance(value, str)
+    return isinstance(value, int | float)
 
 
 def plus(a: Value, b: Value) -> Value:
@@ -27,7 +38,11 @@ def plus(a: Value, b: Value) -> Value:
         return a + b
     if a == 0:
         return b
-    return a if b == 0 else None
+    if b == 0:
+        return a
+    if isinstance(b, int):
+        return _shift(a, b)
+    return _shift(b, a) if isinstance(a, int) else None
 
 
 def minus(a: Value, b: Value) -> Value:
@@ -36,7 +51,10 @@ def minus(a: Value, b: Value) -> Value:
         return a - b
     if b == 0:
         return a
-    return 0 if isinstance(a, str) and a == b else None
+    if isinstance(b, int):
+        return _shift(a, -b)
+    left, right = _parts(a), _parts(b)
+    return left[1] - right[1] if left and right and left[0] == right[0] else None
 
 
 def times(a: Value, b: Value) -> Value:
@@ -76,8 +94,9 @@ def same(a: Value, b: Value) -> Truth:
         return every(same(x, y) for x, y in zip(a, b, strict=True))
     if known(a) and known(b):
         return a == b
-    if a is not None and a == b:
-        return True
+    left, right = _parts(a), _parts(b)
+    if left and right and left[0] == right[0]:
+        return left[1] == right[1]
     if (_negative(a) and isinstance(b, str)) or (_negative(b) and isinstance(a, str)):
         return False
     return None
@@ -87,8 +106,9 @@ def at_most(a: Value, b: Value) -> Truth:
     """``a <= b``."""
     if isinstance(a, int | float) and isinstance(b, int | float):
         return a <= b
-    if isinstance(a, str) and a == b:
-        return True
+    left, right = _parts(a), _parts(b)
+    if left and right and left[0] == right[0]:
+        return left[1] <= right[1]
     if isinstance(a, int | float) and a <= 0 and isinstance(b, str):
         return True
     if isinstance(b, int | float) and b < 0 and isinstance(a, str):
@@ -133,6 +153,25 @@ def product(values: Sequence[Value]) -> Value:
         if result is None:
             return None
     return result
+
+
+def _parts(value: Value) -> tuple[str, int] | None:
+    """A symbol and what is added to it."""
+    match value:
+        case str():
+            return value, 0
+        case Shifted(symbol, by):
+            return symbol, by
+        case _:
+            return None
+
+
+def _shift(value: Value, by: int) -> Value:
+    parts = _parts(value)
+    if parts is None:
+        return None
+    symbol, before = parts
+    return Shifted(symbol, before + by) if before + by else symbol
 
 
 def _negative(value: Value) -> bool:

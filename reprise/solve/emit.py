@@ -2,16 +2,16 @@
 
 Comes in: a :class:`~reprise.solve.plan.Plan`. Goes out: the source of a function
 ``apply(operands, given)`` that follows the plan with plain integer arithmetic and returns the same
-:class:`~reprise.uir.inference.Typing` as the interpreter — or None as soon as anything is out of
-the ordinary: an unknown extent, an unusual spelling of an attribute, a condition that fails. The
-interpreter then takes over, finds the same answer, or says in words what is wrong.
+:class:`~reprise.uir.inference.Typing` as the interpreter; False where the signature refuses, for
+which the interpreter then finds the words; None where anything is out of the ordinary (an unknown
+extent, a short spelling of an attribute), which is left to the interpreter.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from reprise.lang import ast
 from reprise.solve.interpret import Operands, as_attribute
@@ -30,7 +30,7 @@ from reprise.solve.shapes import FUNCTIONS, ShapeError
 from reprise.uir.graph import Attribute, TensorType
 from reprise.uir.inference import Typing
 
-Apply = Callable[[Operands, Mapping[str, Attribute]], Typing | None]
+Apply = Callable[[Operands, Mapping[str, Attribute]], Typing | Literal[False] | None]
 
 
 def compile_plan(plan: Plan) -> Apply:
@@ -74,7 +74,7 @@ class _Writer:
             "    try:",
             *("        " + line for line in body),
             "    except (ShapeError, IndexError, ZeroDivisionError):",
-            "        return None",
+            "        return False",
         ]
 
     # --- operands --------------------------------------------------------------------------------
@@ -114,16 +114,16 @@ class _Writer:
     def _dtype(self, port: ast.Param, actual: str) -> Iterator[str]:
         wanted = port.type.dtype
         if isinstance(wanted, ast.Name):
-            yield f"if {actual} != {wanted.text!r}: return None"
+            yield f"if {actual} != {wanted.text!r}: return False"
         else:
             yield from self._bind(wanted.name, actual)
 
     def _dims(self, dims: tuple[ast.Expr | ast.Splat, ...]) -> Iterator[str]:
         splat = next((i for i, d in enumerate(dims) if isinstance(d, ast.Splat)), None)
         if splat is None:
-            yield f"if len(s) != {len(dims)}: return None"
+            yield f"if len(s) != {len(dims)}: return False"
         elif len(dims) > 1:
-            yield f"if len(s) < {len(dims) - 1}: return None"
+            yield f"if len(s) < {len(dims) - 1}: return False"
         for i, dim in enumerate(dims):
             if splat is not None and i > splat:
                 i -= len(dims)
@@ -135,7 +135,7 @@ class _Writer:
                     whole = "s" if len(dims) == 1 else f"s[{i}:{stop or ''}]"
                     yield from self._bind(name, whole)
                 case ast.Number(value):
-                    yield f"if s[{i}] != {value}: return None"
+                    yield f"if s[{i}] != {value}: return False"
                 case _:
                     pass
 
@@ -145,9 +145,9 @@ class _Writer:
             yield f"v_{variable} = {value}"
         elif variable in self.plan.doubtful:
             yield f"if v_{variable} is None: v_{variable} = {value}"
-            yield f"elif v_{variable} != {value}: return None"
+            yield f"elif v_{variable} != {value}: return False"
         else:
-            yield f"if v_{variable} != {value}: return None"
+            yield f"if v_{variable} != {value}: return False"
 
     def _variadic(self, number: int, port: ast.Param) -> Iterator[str]:
         (splat,) = port.type.shape or ()
@@ -158,7 +158,8 @@ class _Writer:
         yield from self._dtype(port, f"o_{port.name}.dtype")
         yield "shapes = []"
         yield "for o in group:"
-        yield f"    if o is None or o.shape is None or o.dtype != o_{port.name}.dtype: return None"
+        yield "    if o is None or o.shape is None or o.dtype is None: return None"
+        yield f"    if o.dtype != o_{port.name}.dtype: return False"
         yield "    for e in o.shape:"
         yield "        if e.__class__ is not int: return None"
         yield "    shapes.append(o.shape)"
@@ -174,8 +175,12 @@ class _Writer:
                 yield f"{_variable(name)} = None"
         if self.plan.attributes:
             yield "attributes = {}"
-            yield "found = 0"
-        yield from () if self.plan.attributes else ("if given: return None",)
+            yield "if given:"
+            yield "    for name in given:"
+            known = ", ".join(repr(a.name) for a in self.plan.attributes)
+            yield f"        if name not in {{{known}}}: return None"
+        else:
+            yield "if given: return None"
 
     # --- steps -----------------------------------------------------------------------------------
 
@@ -191,11 +196,11 @@ class _Writer:
                 self.bound.add(variable)
             case Check(condition, doubtful):
                 tests = [*self._present(doubtful), f"not {self.condition(condition)}"]
-                yield f"if {' and '.join(tests)}: return None"
+                yield f"if {' and '.join(tests)}: return False"
             case CheckDim(port, index, expr, doubtful):
                 actual = f"o_{self.plan.decl.params[port].name}.shape[{index}]"
                 test = f"{actual} != {self.expr(expr)}"
-                yield f"if {' and '.join([*self._present(doubtful), test])}: return None"
+                yield f"if {' and '.join([*self._present(doubtful), test])}: return False"
 
     def _take(self, attribute: AttributePlan) -> Iterator[str]:
         name, variable = attribute.name, _variable(attribute.variable)
@@ -204,20 +209,19 @@ class _Writer:
             yield f"if o_{name} is not None: return None  # known only at run time"
         yield f"a = given.get({name!r}) if given else None"
         yield "if a is not None:"
-        yield "    found += 1"
         plain = {"int": "int", "bool": "bool", "sym": "str", "float": "float"}.get(attribute.type)
         if plain is not None:
             yield f"    if a.__class__ is not {plain}:"
             yield f"        a = as_attribute({attribute.type!r}, a)"
         else:
             yield f"    a = as_attribute({attribute.type!r}, a)"
-        yield "    if a is None: return None"
+        yield "    if a is None: return False"
         if known:
-            yield f"    if {variable} is not None and {variable} != a: return None"
+            yield f"    if {variable} is not None and {variable} != a: return False"
         yield f"    {variable} = a"
         otherwise = f"elif {variable} is None:" if known else "else:"
         if attribute.default is None:
-            yield f"{otherwise} return None"
+            yield f"{otherwise} return False"
         elif attribute.optional:
             if not known:
                 yield f"else: {variable} = None"
@@ -235,7 +239,7 @@ class _Writer:
             many = attribute.type in ("ints", "floats", "syms")
             test = self._inside("i" if many else variable, attribute.domain)
             test = f"all([{test} for i in {variable}])" if many else test
-            yield f"if {guard}not ({test}): return None"
+            yield f"if {guard}not ({test}): return False"
         if not any(
             isinstance(s, Normalise) and s.variable == attribute.variable for s in self.plan.steps
         ):
@@ -268,22 +272,20 @@ class _Writer:
         yield f"{indent}r = {rank}"
         if step.word in ("axis", "axis_or_end"):
             less = "<" if step.word == "axis" else "<="
-            yield f"{indent}if not -r <= {variable} {less} r: return None"
+            yield f"{indent}if not -r <= {variable} {less} r: return False"
             yield f"{indent}if {variable} < 0: {variable} += r"
         else:
             yield f"{indent}for a in {variable}:"
-            yield f"{indent}    if not -r <= a < r: return None"
+            yield f"{indent}    if not -r <= a < r: return False"
             listed = f"[a % r for a in {variable}]"
             listed = f"sorted({listed})" if step.word == "axis_set" else listed
             yield f"{indent}{variable} = tuple({listed})"
-            yield f"{indent}if len(set({variable})) != len({variable}): return None"
+            yield f"{indent}if len(set({variable})) != len({variable}): return False"
         for attribute in self.plan.attributes:
             if attribute.variable == step.variable:
                 yield from self._store(attribute)
 
     def _results(self) -> Iterator[str]:
-        if self.plan.attributes:
-            yield "if given and found != len(given): return None"
         attributes = "attributes" if self.plan.attributes else "{}"
         if "many_results" in self.plan.flags:
             ((_, type_),) = self.plan.decl.results
@@ -331,7 +333,7 @@ class _Writer:
             yield f"if {' or '.join(f'{_variable(d)} is None' for d in doubts)}: return None"
         yield f"shape_{number} = {made}"
         if any(isinstance(_tree(dim), ast.Binary) for dim in type_.shape):
-            yield f"if min(shape_{number}) < 0: return None"
+            yield f"if min(shape_{number}) < 0: return False"
 
     def _result_dtype(self, dtype: ast.Variable | ast.Name) -> str:
         return repr(dtype.text) if isinstance(dtype, ast.Name) else _variable(dtype.name)

@@ -7,6 +7,7 @@ extent that does not follow from what is known comes out unknown, never wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -195,27 +196,32 @@ class _Interpreter:
             self.certain = False
             return
         bound = variables.get(attribute.variable)
-        if value is None and bound is not None:
+        if value is None and attribute.variable in variables:
             value = bound
         elif value is None:
             if attribute.optional:
-                variables.pop(attribute.variable, None)
                 return
             if attribute.default is None:
                 raise self._error(
                     "missing-attribute", f"attribute `{attribute.name}` is required", attribute.name
                 )
             value = self._default(attribute)
-        elif bound is not None and bound != value:
-            raise self._error(
-                "attribute-conflict",
-                f"attribute `{attribute.name}` is {show(value)}, the operands say {show(bound)}",
-                attribute.name,
-            )
+        elif bound is not None:
+            self._confirm(attribute, value, bound)
         variables[attribute.variable] = value
         if value is not None:
             self._check_domain(attribute, value)
             self._store(attribute, value)
+
+    def _confirm(self, attribute: AttributePlan, value: Any, bound: Any) -> None:
+        """An attribute that was given must be what the operands say."""
+        symbol = attribute.variable in self.plan.symbols
+        match NATIVE.compare("==", value, bound, symbol):
+            case False:
+                message = f"attribute `{attribute.name}` is {show(value)}, the operands say "
+                raise self._error("attribute-conflict", message + show(bound), attribute.name)
+            case None:
+                self.certain = False
 
     def _given(self, attribute: AttributePlan) -> Any:
         """The value that was written, checked for its type; a one-number spelling expanded."""
@@ -263,28 +269,43 @@ class _Interpreter:
         symbol = attribute.variable in self.plan.symbols
         inside = belongs(value, attribute.domain, self.scope, NATIVE, symbol)
         if inside is False:
-            domain = spell_domain(attribute.domain)
             raise self._error(
                 "attribute-domain",
-                f"attribute `{attribute.name}` is {show(value)}, which is not in {domain}",
+                f"attribute `{attribute.name}` is {show(value)}, not {self._choice(attribute)}",
                 attribute.name,
-                suggest(value, map(str, self._members(attribute.domain)))
-                if isinstance(value, str)
-                else None,
+                self._suggestion(attribute, value),
             )
 
-    def _members(self, domain: ast.Domain) -> list[Any]:
+    def _choice(self, attribute: AttributePlan) -> str:
+        """What the attribute may be, in words."""
+        assert attribute.domain is not None
+        match attribute.domain:
+            case ast.RangeDomain(low, ast.Number(math.inf)):
+                return f"at least {spell(low)}"
+            case ast.RangeDomain(low, high):
+                return f"from {spell(low)} to {spell(high)}"
+            case _:
+                members = self._members(attribute.domain)
+                few = ", ".join(map(show, members[:8]))
+                return f"one of {few}" + (", …" if len(members) > 8 else "")
+
+    def _suggestion(self, attribute: AttributePlan, value: Any) -> str | None:
+        if not isinstance(value, str) or attribute.domain is None:
+            return None
+        return suggest(value, map(str, self._members(attribute.domain)))
+
+    def _members(self, domain: ast.Domain) -> list[Value]:
         match domain:
             case ast.SetDomain(items):
                 return [evaluate(item, self.scope, NATIVE) for item in items]
             case ast.NamedDomain(name):
-                return list(self.scope.sets[name.text])
+                return sorted(self.scope.sets[name.text], key=str)
             case _:
                 return []
 
     def _store(self, attribute: AttributePlan, value: Any) -> None:
-        if isinstance(value, tuple) and any(item is None for item in value):
-            return
+        if as_attribute(attribute.type, value) is None:
+            return  # an operand bound it to something that is not (fully) known
         self.attributes[attribute.name] = value
         if attribute.short is not None:
             self.attributes.pop(attribute.short, None)
@@ -399,7 +420,10 @@ class _Interpreter:
                 (splat,) = type_.shape or ()
                 assert isinstance(splat, ast.Splat)
                 shapes = self._evaluate(splat.expr)
-                return [TensorType(dtype, shape) for shape in shapes or ()]
+                return [
+                    TensorType(dtype, None if shape is None else tuple(map(_extent, shape)))
+                    for shape in shapes or ()
+                ]
             results.append(TensorType(dtype, self._result_shape(type_.shape)))
         return results
 
@@ -428,7 +452,7 @@ class _Interpreter:
         for extent in shape:
             if isinstance(extent, int) and extent < 0:
                 raise self._error("shape", f"a result would have the extent {extent}")
-        return tuple(shape)
+        return tuple(_extent(extent) for extent in shape)
 
     def _error(
         self, code: str, message: str, subject: str | None = None, hint: str | None = None
@@ -459,6 +483,11 @@ def as_attribute(type: str, value: Any) -> Any:
                 return None
             items = tuple(as_attribute(type[:-1], item) for item in value)
             return None if None in items else items
+
+
+def _extent(value: Any) -> Extent:
+    """A computed value as an extent: ``H + 1`` has no name of its own."""
+    return value if isinstance(value, int | str) else None
 
 
 def _refine(bound: Any, value: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any
 
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
-from reprise.solve.plan import AttributePlan, Normalise, Plan, variables, walk
+from reprise.solve.plan import AttributePlan, Normalise, variables, walk
 from reprise.solve.reading import NATIVE, Absent, Scope, evaluate, holds
 from reprise.solve.shapes import ShapeError
 from reprise.solve.signatures import Signature
@@ -50,41 +50,72 @@ class Instance:
     attributes: dict[str, Attribute]
 
 
-def draw(signature: Signature, rng: Random, *, tries: int = 200) -> Instance | None:
-    """One instance, or None if ``tries`` draws were all refused."""
-    for _ in range(tries):
-        instance = propose(signature, rng)
-        if instance is None:
-            continue
-        typing = signature.attempt(instance.operands, instance.attributes)
-        if typing is not None:
-            return instance
-    return None
+class Sampler:
+    """Draws instances of one signature."""
 
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        plan = signature.plan
+        self.plan = plan
+        self.attributes = {a.variable: a for a in plan.attributes}
+        self.axes = {s.variable: s for s in plan.steps if isinstance(s, Normalise)}
+        self.conditions = [part for c in plan.decl.where for part in _conjuncts(c)]
+        self.about: dict[str, list[ast.Condition]] = {}
+        for condition in self.conditions:
+            if not isinstance(condition, ast.AtomCond):
+                for name in {v.name for v in variables(condition)}:
+                    self.about.setdefault(name, []).append(condition)
+        self.calls = list(_calls(plan.decl))
+        self.dtypes = {name: self._dtypes(name) for name in sorted(plan.dtypes)}
 
-def propose(signature: Signature, rng: Random) -> Instance | None:
-    """One draw, which the signature may still refuse; None if it went astray on the way."""
-    try:
-        return _Draw(signature.plan, rng).instance()
-    except (_Astray, Absent, ShapeError, IndexError, ZeroDivisionError):
+    def draw(self, rng: Random, *, tries: int = 200) -> Instance | None:
+        """One instance, or None if ``tries`` proposals were all refused."""
+        for _ in range(tries):
+            instance = self.propose(rng)
+            if instance is None:
+                continue
+            if self.signature.attempt(instance.operands, instance.attributes) is not None:
+                return instance
         return None
+
+    def propose(self, rng: Random) -> Instance | None:
+        """One draw, which the signature may still refuse; None if it went astray on the way."""
+        try:
+            return _Draw(self, rng).instance()
+        except (_Astray, Absent, ShapeError, IndexError, ZeroDivisionError):
+            return None
+
+    def _dtypes(self, variable: str) -> list[str]:
+        """The element types that the conditions on this variable alone leave."""
+        alone = [
+            condition
+            for condition in self.about.get(variable, ())
+            if all(v.name == variable for v in variables(condition))
+        ]
+        fit = []
+        for name in DTYPES:
+            scope = Scope({variable: name}, {}, self.plan.sets, self.plan.symbols)
+            if all(_may_hold(condition, scope) for condition in alone):
+                fit.append(name)
+        return list(_USUAL_DTYPES) if len(fit) == len(DTYPES) else fit
 
 
 class _Draw:
     """One draw: values of variables, made when something first asks for them."""
 
-    def __init__(self, plan: Plan, rng: Random) -> None:
-        self.plan = plan
+    def __init__(self, sampler: Sampler, rng: Random) -> None:
+        self.sampler = sampler
+        self.plan = sampler.plan
         self.rng = rng
         self.values: dict[str, Any] = {}
         self.attributes: dict[str, Attribute] = {}
         self.busy: set[str] = set()
-        self.by_variable = {a.variable: a for a in plan.attributes}
-        self.axes = {s.variable: s for s in plan.steps if isinstance(s, Normalise)}
+        self.by_variable = sampler.attributes
+        self.axes = sampler.axes
         self.operands: dict[str, TensorType | None] = {}
-        self.scope = Scope(self.values, self.operands, plan.sets, plan.symbols)
-        self.conditions = [part for c in plan.decl.where for part in _conjuncts(c)]
-        self.calls = list(self._calls())
+        self.scope = Scope(self.values, self.operands, self.plan.sets, self.plan.symbols)
+        self.conditions = sampler.conditions
+        self.calls = sampler.calls
 
     def instance(self) -> Instance:
         made: dict[str, Any] = {}
@@ -140,12 +171,11 @@ class _Draw:
 
     def _any_dtype(self, variable: str) -> str:
         """One of the element types that the conditions which can be decided leave a variable."""
-        fit = [name for name in DTYPES if self._fits(variable, name)]
-        if len(fit) == len(DTYPES):
-            fit = list(_USUAL_DTYPES)
-        if not fit:
-            raise _Astray
-        return self.rng.choice(fit)
+        choices = self.sampler.dtypes[variable]
+        for name in self.rng.sample(choices, len(choices)):
+            if self._fits(variable, name):
+                return name
+        raise _Astray
 
     def _extent(self) -> int:
         return self.rng.choice(EXTENTS)
@@ -215,19 +245,12 @@ class _Draw:
         before = self.values.get(variable, _MISSING)
         self.values[variable] = value
         try:
-            return all(self._may_hold(c) for c in self.conditions if _mentions(c, variable))
+            about = self.sampler.about.get(variable, ())
+            return all(_may_hold(condition, self.scope) for condition in about)
         finally:
             del self.values[variable]
             if before is not _MISSING:
                 self.values[variable] = before
-
-    def _may_hold(self, condition: ast.Condition) -> bool:
-        if isinstance(condition, ast.AtomCond):
-            return True
-        try:
-            return holds(condition, self.scope, NATIVE) is not False
-        except (Absent, ShapeError, IndexError, ZeroDivisionError):
-            return True
 
     def _suggest(self, name: str) -> Any:
         """A value for a variable from an equation or a shape function that relates it to what is
@@ -263,15 +286,6 @@ class _Draw:
             return evaluate(expr, self.scope, NATIVE)
         except (Absent, ShapeError):
             return _MISSING
-
-    def _calls(self) -> Iterator[ast.CallExpr]:
-        trees: list[ast.Expr | ast.Condition] = [*self.plan.decl.where]
-        for _, type_ in self.plan.decl.results:
-            trees += [d.expr if isinstance(d, ast.Splat) else d for d in type_.shape or ()]
-        for tree in trees:
-            for part in walk(tree):
-                if isinstance(part, ast.CallExpr):
-                    yield part
 
     # --- attributes ------------------------------------------------------------------------------
 
@@ -410,8 +424,22 @@ def _conjuncts(condition: ast.Condition) -> Iterator[ast.Condition]:
         yield condition
 
 
-def _mentions(condition: ast.Condition, variable: str) -> bool:
-    return any(v.name == variable for v in variables(condition))
+def _may_hold(condition: ast.Condition, scope: Scope) -> bool:
+    try:
+        return holds(condition, scope, NATIVE) is not False
+    except (Absent, ShapeError, IndexError, ZeroDivisionError):
+        return True
+
+
+def _calls(decl: ast.OpDecl) -> Iterator[ast.CallExpr]:
+    """The function calls of a signature, those in conditions first."""
+    trees: list[ast.Expr | ast.Condition] = [*decl.where]
+    for _, type_ in decl.results:
+        trees += [d.expr if isinstance(d, ast.Splat) else d for d in type_.shape or ()]
+    for tree in trees:
+        for part in walk(tree):
+            if isinstance(part, ast.CallExpr):
+                yield part
 
 
 # --- what shape functions suggest ----------------------------------------------------------------

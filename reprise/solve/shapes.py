@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reprise.lang.dtypes import DTYPES
-from reprise.solve.arithmetic import Value, minus, plus, product, same, times
+from reprise.solve.arithmetic import Value, known, minus, plus, product, same, times
 from reprise.uir.graph import Extent
 
 List = tuple[Extent, ...]
@@ -179,8 +179,9 @@ def fill(count: Value, item: Value) -> tuple[Value, ...] | None:
 @_function(2)
 def tail(axis: Value, count: Value) -> tuple[int, ...] | None:
     """``tail(A, n)``: the list ``[A, A + 1, …, n - 1]``: the axes from A on."""
-    known = isinstance(axis, int) and isinstance(count, int)
-    return tuple(range(axis, count)) if known else None  # type: ignore[arg-type]
+    if not isinstance(axis, int) or not isinstance(count, int):
+        return None
+    return tuple(range(axis, count))
 
 
 @_function(1)
@@ -228,7 +229,8 @@ def reduced(items: List | None, axes: Value, keepdims: Value) -> List | None:
     """``reduced(D, A, K)``: ``keep(D, A)`` if K is true, else ``drop(D, A)``."""
     if keepdims is None:
         return None
-    return keep(items, axes) if keepdims else drop(items, axes)
+    result: List | None = keep(items, axes) if keepdims else drop(items, axes)
+    return result
 
 
 @_function(2)
@@ -348,9 +350,11 @@ def concat_dims(shapes: Sequence[List | None] | None, axis: Value) -> List | Non
     """``concat_dims(Ds, A)``: the shapes joined along axis A; the other axes must agree."""
     if shapes is None or axis is None or any(shape is None for shape in shapes):
         return None
-    first = next(shape for shape in shapes if shape is not None)
-    (at,) = _axes(axis, len(first))
     present: list[List] = [shape for shape in shapes if shape is not None]
+    first = present[0]
+    (at,) = _axes(axis, len(first))
+    if all(shape == first for shape in present):
+        return put(first, at, times(len(present), first[at]))  # type: ignore[no-any-return]
     for shape in present:
         if len(shape) != len(first):
             raise ShapeError(f"ranks {len(first)} and {len(shape)} differ")
@@ -439,33 +443,45 @@ def slice_dims(
     return tuple(result)
 
 
-@_function(2)
-def pad_dims(items: List | None, pads: tuple[int, ...] | None) -> List | None:
-    """``pad_dims(D, P)``: P holds what is added before each axis, then after each; negative
-    amounts cut."""
+@_function(3)
+def pad_dims(
+    items: List | None, pads: tuple[int, ...] | None, axes: tuple[int, ...] | None
+) -> List | None:
+    """``pad_dims(D, P, A)``: P holds what is added before each axis in A, then after each;
+    negative amounts cut."""
     if items is None:
-        return None if pads is None else (None,) * (len(pads) // 2)
-    if pads is None:
-        return (None,) * len(items)
-    if len(pads) != 2 * len(items):
-        raise ShapeError(f"{len(pads)} pads for a tensor of rank {len(items)}")
-    result = []
-    for axis, extent in enumerate(items):
-        before, after = pads[axis], pads[axis + len(items)]
-        padded = plus(plus(extent, before), after) if before or after else extent
-        if isinstance(padded, int) and padded < 0:
-            raise ShapeError(f"pads cut {-(before + after)} off an extent of {extent}")
-        result.append(padded)
-    return tuple(result)  # type: ignore[arg-type]
-
-
-@_function(2)
-def reflect_room(items: List | None, pads: tuple[int, ...] | None) -> tuple[Value, ...] | None:
-    """``reflect_room(D, P)``: for each end of each axis, how much more could be mirrored there."""
-    if items is None or pads is None or len(pads) != 2 * len(items):
         return None
+    if pads is None or axes is None:
+        return (None,) * len(items)
+    _check_pads(items, pads, axes)
+    result = list(items)
+    for i, axis in enumerate(axes):
+        amount = pads[i] + pads[i + len(axes)]
+        padded = plus(items[axis], amount)
+        if isinstance(padded, int) and padded < 0:
+            raise ShapeError(f"pads cut {-amount} off an extent of {items[axis]}")
+        result[axis] = padded  # type: ignore[assignment]
+    return tuple(result)
+
+
+def _check_pads(items: List, pads: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    if len(_axes(axes, len(items))) != len(axes):
+        raise ShapeError(f"axes {_show(axes)} name one axis twice")
+    if len(pads) != 2 * len(axes):
+        raise ShapeError(f"{len(pads)} pads for {len(axes)} axes")
+
+
+@_function(3)
+def reflect_room(
+    items: List | None, pads: tuple[int, ...] | None, axes: tuple[int, ...] | None
+) -> tuple[Value, ...] | None:
+    """``reflect_room(D, P, A)``: for each end of each axis that P pads, how much more could be
+    mirrored there."""
+    if items is None or pads is None or axes is None:
+        return None
+    _check_pads(items, pads, axes)
     return tuple(
-        minus(minus(items[i % len(items)], 1), pad) for i, pad in enumerate(pads) if pad > 0
+        minus(minus(items[axes[i % len(axes)]], 1), pad) for i, pad in enumerate(pads) if pad > 0
     )
 
 
@@ -542,8 +558,8 @@ def reshape_dims(items: List | None, shape: List | None, allowzero: Value) -> Li
 def tile_dims(items: List | None, repeats: tuple[int, ...] | None) -> List | None:
     """``tile_dims(D, R)``: each extent times its number of repeats."""
     if items is None or repeats is None:
-        known = items if items is not None else repeats
-        return None if known is None else (None,) * len(known)
+        one = items if items is not None else repeats
+        return None if one is None else (None,) * len(one)
     if len(items) != len(repeats):
         raise ShapeError(f"{len(repeats)} repeats for a tensor of rank {len(items)}")
     return tuple(times(e, r) for e, r in zip(items, repeats, strict=True))  # type: ignore[misc]
@@ -553,8 +569,8 @@ def tile_dims(items: List | None, repeats: tuple[int, ...] | None) -> List | Non
 def scale_dims(items: List | None, scales: tuple[float, ...] | None) -> List | None:
     """``scale_dims(D, S)``: each extent times its factor, rounded down."""
     if items is None or scales is None:
-        known = items if items is not None else scales
-        return None if known is None else (None,) * len(known)
+        one = items if items is not None else scales
+        return None if one is None else (None,) * len(one)
     if len(items) != len(scales):
         raise ShapeError(f"{len(scales)} scales for a tensor of rank {len(items)}")
     return tuple(
@@ -697,6 +713,11 @@ def _left_over(items: List, taken: List, shape: List) -> Extent:
 
     Equal symbols on both sides cancel; what is then left must be numbers, or one symbol alone.
     """
+    if known(items) and known(taken):
+        have, used = math.prod(items), math.prod(taken)  # type: ignore[arg-type]
+        if have % used if used else have:
+            raise ShapeError(f"{have} elements cannot be divided into the shape {_show(shape)}")
+        return have // used if used else 0
     above = Counter(e for e in items if not isinstance(e, int))
     below = Counter(e for e in taken if not isinstance(e, int))
     cancelled = above & below
@@ -705,14 +726,8 @@ def _left_over(items: List, taken: List, shape: List) -> Extent:
     above, below = above - cancelled, below - cancelled
     have = math.prod(e for e in items if isinstance(e, int))
     used = math.prod(e for e in taken if isinstance(e, int))
-    if not above and not below:
-        if used == 0:
-            if have:
-                raise ShapeError(f"{have} elements do not fit the shape {_show(shape)}")
-            return 0 if not cancelled else None
-        if not cancelled and have % used:
-            raise ShapeError(f"{have} elements cannot be divided into the shape {_show(shape)}")
-        return have // used if have % used == 0 else None
+    if not above and not below:  # a cancelled symbol may be 0: nothing is certainly wrong
+        return have // used if used and have % used == 0 else None
     if not below and above.total() == 1 and have == used:
         return next(iter(above))
     return None

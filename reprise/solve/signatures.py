@@ -54,14 +54,18 @@ class Signature:
         """Apply the signature. Raises SignatureError."""
         arranged = self._arrange(operands)
         typing = self.compiled(arranged, attributes)
-        return interpret(self.plan, arranged, attributes) if typing is None else typing
+        return typing or interpret(self.plan, arranged, attributes)
 
     def attempt(self, operands: Operands, attributes: Mapping[str, Attribute]) -> Typing | None:
         """As :meth:`check`, but None, and quickly, where it would raise. For generators."""
         try:
-            return self.check(operands, attributes)
+            arranged = self._arrange(operands)
+            typing = self.compiled(arranged, attributes)
+            if typing is None:
+                return interpret(self.plan, arranged, attributes)
         except SignatureError:
             return None
+        return typing or None
 
     def _arrange(self, operands: Operands) -> Operands:
         """Check the number of operands and drop trailing absences."""
@@ -108,8 +112,18 @@ class Signatures:
         """
         report = Report()
         symbols = collect_symbols(files, report)
+        if report.diagnostics:
+            raise RulesError(report.diagnostics)
+        return cls.of_symbols(symbols)
+
+    @classmethod
+    def of_symbols(cls, symbols: Symbols) -> Signatures:
+        """The signatures of a rule set that is loaded already (``RuleSet.symbols``).
+
+        Raises RulesError with everything that is wrong with them.
+        """
         sets = {name: frozenset(s.values) for name, s in symbols.sets.items()}
-        diagnostics: list[Diagnostic] = report.diagnostics
+        diagnostics: list[Diagnostic] = []
         table = {}
         for name, operator in symbols.operators.items():
             plan = make_plan(operator.decl, sets, diagnostics)

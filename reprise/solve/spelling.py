@@ -6,7 +6,7 @@ Comes in: syntax trees. Goes out: one line that reads as it was written, spacing
 from __future__ import annotations
 
 from reprise.lang import ast
-from reprise.solve.arithmetic import Value
+from reprise.solve.arithmetic import Shifted, Value
 
 _TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
@@ -83,6 +83,8 @@ def show(value: Value) -> str:
             return "?"
         case bool():
             return "true" if value else "false"
+        case Shifted(symbol, by):
+            return f"{symbol} {'+' if by > 0 else '-'} {abs(by)}"
         case tuple():
             return "[" + ", ".join(map(show, value)) + "]"
         case _:

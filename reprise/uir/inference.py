@@ -7,7 +7,7 @@ a :class:`Typing` or raises a :class:`SignatureError`; there is nothing in betwe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from reprise.uir.graph import Attribute, TensorType
@@ -45,6 +45,8 @@ class Inference(Protocol):
     """A table of operators that can be applied to types."""
 
     def __contains__(self, op: object) -> bool: ...
+
+    def __iter__(self) -> Iterator[str]: ...
 
     def check(
         self,

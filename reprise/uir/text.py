@@ -147,13 +147,18 @@ class _Reader:
     # --- lines ---------------------------------------------------------------------------------
 
     def _input(self, line: ast.InputLine) -> None:
+        name = line.name.text
         self._claim(line.name)
-        type_ = self._type(line.type)
-        if not line.constant:
-            self.scope[line.name.text] = self.graph.add_input(line.name.text, type_)
-            return
-        value = self._constant(line, type_)
-        self.scope[line.name.text] = self.graph.add_initializer(line.name.text, type_, value)
+        try:
+            type_ = self._type(line.type)
+            value = self._constant(line, type_) if line.constant else None
+        except _Skip:
+            self.broken.add(name)
+            raise
+        if line.constant:
+            self.scope[name] = self.graph.add_initializer(name, type_, value)
+        else:
+            self.scope[name] = self.graph.add_input(name, type_)
 
     def _bind(self, line: ast.Bind) -> None:
         for name in line.names:
@@ -180,6 +185,9 @@ class _Reader:
         if len(call.ops) != 1 or call.unordered:
             self._fail("pattern-form", "a program names one operator, operands in order", call)
         op = call.ops[0].text
+        if op not in self.signatures and "." not in op:
+            hint = suggest(op, self.signatures)
+            self._fail("unknown-operator", f"there is no operator `{op}`", call.ops[0], hint)
         operands = [self._operand(operand) for operand in call.operands]
         given = self._attributes(call.attributes)
         attributes, inferred = self._apply(call, operands, given, len(names))
@@ -221,7 +229,7 @@ class _Reader:
         return typing.attributes, typing.outputs
 
     def _refuse(self, call: ast.Call, error: SignatureError) -> NoReturn:
-        span = call.ops[0].span if error.code == "unknown-operator" else call.span
+        span = call.span
         for argument in call.attributes:
             if argument.name.text == error.subject:
                 span = argument.span
