@@ -24,3 +24,11 @@ def test_every_pattern_matches_something_and_refuses_something() -> None:
     assert all("match" in k or "possible" in k for k in kinds.values())
     undemanding = {name for name, k in kinds.items() if not k & {"no_match", "possible"}}
     assert undemanding == set()
+
+
+DECLARATIONS = run_tests(load_rules([RULES.with_name("declarations.rules")]))
+
+
+@pytest.mark.parametrize("result", DECLARATIONS, ids=lambda r: f"{r.subject}:{r.line}")
+def test_every_kind_of_declaration(result: CaseResult) -> None:
+    assert result.ok, result.message

