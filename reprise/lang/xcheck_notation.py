@@ -12,6 +12,7 @@ entry, and leave as one :class:`RulesError`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -308,7 +309,10 @@ class _Conditions:
     def factor(self) -> ast.Expr:
         start = self.next
         if self.take({"-", "MINUS"}):
-            return ast.Negate(self.factor(), start.span)
+            operand = self.factor()
+            if isinstance(operand, ast.Number):  # as the rule language reads it
+                return ast.Number(-operand.value, start.span)
+            return ast.Negate(operand, start.span)
         if self.take({"("}):
             inner = self.sum()
             if not self.take({")"}):
@@ -794,6 +798,8 @@ def _expression(expr: ast.Expr, style: _Style, outer: int) -> str:
             sides = _expression(left, style, level - 1), _expression(right, style, level)
             text = f"{sides[0]} {style.operators[op]} {sides[1]}"
             return text if level > outer else _bracketed(text, style)
+        case ast.Number(value) if math.copysign(1, value) < 0:
+            return f"{style.operators['-']} {style.leaf(ast.Number(-value))}"
         case ast.Negate(operand):
             return f"{style.operators['-']} {_expression(operand, style, 2)}"
         case _:

@@ -313,8 +313,11 @@ class Scope:
             yield from (node + name for name in self.table.node_properties(word))
             for name in self.table.tensor_properties(word):
                 for _, position in [o for o in operands if o[0] == index]:
-                    number = "" if position == 1 else str(position)
-                    yield f"input{number}-{name}" if alone else f"{node}in{number}-{name}"
+                    if not alone:
+                        yield f"{node}in-{name}" if position == 1 else f"{node}in{position}-{name}"
+                    elif operands == [(0, 1)]:
+                        yield name
+                    yield f"input{position}-{name}"
                 yield f"output-{name}" if alone else f"{node}out-{name}"
         yield from self.table.table["device"]
 
@@ -602,8 +605,7 @@ class _Exporter:
         item = self._believed(decl, notes) if notes else None
         try:
             if item is None:
-                identifier = _identifier(notes) if notes else None
-                item = self._made(decl, identifier)
+                item = self._made(decl, _outdated(notes))
         except NotWritable as failure:
             place = failure.part.span if failure.part.span is not ast.NOWHERE else decl.span
             self._say(
@@ -661,11 +663,12 @@ class _Exporter:
 
     # declarations written by hand
 
-    def _made(self, decl: Decl, identifier: str | None) -> Constraint | Assertions:
-        """Notation for a declaration, checked by reading it back."""
+    def _made(self, decl: Decl, outdated: Constraint | None) -> Constraint | Assertions:
+        """Notation for a declaration, checked by reading it back. What it was before an edit
+        still says how its author spells things."""
         if isinstance(decl, ast.ConstraintDecl):
             plain = _Plain(decl, self.table)
-            item: Constraint | Assertions = plain.constraint(identifier)
+            item: Constraint | Assertions = plain.constraint(outdated)
             expected = _substance(plain.canonical())
             directives = {}
         else:
@@ -792,11 +795,12 @@ class _Plain:
             self.decl, lines=self.scope.lines(), where=self.scope.where(), require=require
         )
 
-    def constraint(self, identifier: str | None) -> Constraint:
-        """The tuple."""
+    def constraint(self, outdated: Constraint | None) -> Constraint:
+        """The tuple, with the identifier and argument names of ``outdated`` where they fit."""
         require = self.canonical().require  # first: it notes which operands are spoken of
         words: dict[ast.Expr, str] = {}
-        for candidate in list(self.scope.candidates()):
+        known = (outdated and outdated.arguments) or ()
+        for candidate in [*known, *self.scope.candidates()]:
             meaning = Scope(self.operators, self.scope.table).argument(candidate)
             if meaning is not None:
                 words.setdefault(_bare(meaning), candidate)
@@ -819,15 +823,18 @@ class _Plain:
         whole = conditions[0] if len(conditions) == 1 else ast.And(conditions, self.decl.span)
         text = relation_text(whole)
         spoken = [n.text[1:] for n in names(whole) if n.text.startswith("%")]
-        identifier = identifier or self.decl.name.text.replace("_", "-")
+        named = (outdated and outdated.identifier) or self.decl.name.text.replace("_", "-")
         arguments = tuple(dict.fromkeys(spoken))
-        return Constraint(identifier, self.operators, arguments, text, whole, self.decl.span)
+        return Constraint(named, self.operators, arguments, text, whole, self.decl.span)
 
 
-def _identifier(notes: list[str]) -> str | None:
-    """The identifier in an outdated note: the one part that an edit does not change."""
-    found = re.match(r'\("([^"]+)"', notes[-1])
-    return found[1] if found else None
+def _outdated(notes: list[str]) -> Constraint | None:
+    """The constraint in a note, believed or not, if there is one."""
+    try:
+        items = [entry.item for entry in parse_notation("\n".join(notes), "").entries]
+    except RulesError:
+        return None
+    return items[-1] if items and isinstance(items[-1], Constraint) else None
 
 
 def _condition_of(decl: Decl) -> ast.Expr:
@@ -855,6 +862,11 @@ def _substance(decl: Decl) -> object:
 
     match decl:
         case ast.ConstraintDecl():
-            return decl.lines, decl.where, tuple(bare(c) for c in decl.require)
+            require = [
+                part
+                for condition in decl.require
+                for part in (condition.parts if isinstance(condition, ast.And) else [condition])
+            ]
+            return decl.lines, decl.where, tuple(bare(c) for c in require)
         case ast.MonitorDecl():
             return decl.pass_name, tuple(bare(condition) for condition, _ in decl.asserts)
