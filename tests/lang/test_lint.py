@@ -1,0 +1,77 @@
+"""What only lint says: clashes that need arithmetic, duplicates, and advice."""
+
+from pathlib import Path
+
+import pytest
+
+from reprise.lang.diagnostics import RulesError, Severity
+from reprise.lang.lint import lint
+
+
+def codes(folder: Path, text: str) -> list[tuple[str, int]]:
+    path = folder / "t.rules"
+    path.write_text(text)
+    try:
+        found = lint([path])
+        assert not any(d.severity is Severity.ERROR for d in found)
+    except RulesError as error:
+        found = error.diagnostics
+    return [(d.code, d.span.line) for d in found]
+
+
+def pattern(conditions: str, name: str = "p") -> str:
+    test = f"test {name} {{ match {{ x: float32[2, 2]; s = abs(x) }} }}\n"
+    return f"pattern {name} {{\n    s = abs(x)\n    where {conditions}\n}}\n{test}"
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        "x.dim[0] * 2 == 7",
+        "x.dim[0] + x.dim[1] < 0",
+        "x.dim[0] < x.dim[1], x.dim[1] < x.dim[0]",
+        "x.rank == A, A % 2 == 0, A % 2 == 1",
+        "x.dim[0] / 4 == 2, x.dim[0] < 8",
+        "x.rank > 3 or x.rank < 2, x.rank in 2..3",
+    ],
+)
+def test_clashing_arithmetic_is_refused(tmp_path: Path, conditions: str) -> None:
+    found = codes(tmp_path, pattern(conditions))
+    assert ("never-matches", 3) in found
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        "x.dim[0] * 2 == 8",
+        "x.dim[0] < x.dim[1]",
+        "x.rank > 3 or x.rank < 2",
+        "x.dim[0] % x.dim[1] == 0",
+        "x.dim[0] * x.dim[1] >= 1024, x.dim[0] <= 512",
+    ],
+)
+def test_what_can_match_is_not_refused(tmp_path: Path, conditions: str) -> None:
+    assert codes(tmp_path, pattern(conditions)) == []
+
+
+def test_a_pattern_that_repeats_another_is_refused(tmp_path: Path) -> None:
+    text = pattern("x.rank == 2") + pattern("x.rank == 2", "q")
+    assert ("shadowed", 6) in codes(tmp_path, text)
+
+
+def test_the_same_pattern_for_another_target_is_fine(tmp_path: Path) -> None:
+    first = pattern("x.rank == 2").replace("    s = abs", "    target: tvm\n    s = abs", 1)
+    second = pattern("x.rank == 2", "q").replace(
+        "    s = abs", "    target: inductor\n    s = abs", 1
+    )
+    assert codes(tmp_path, first + second) == []
+
+
+def test_advice(tmp_path: Path) -> None:
+    text = "pattern p {\n    s = softmax(x, axis=A)\n}\nr(N) :- node(N, Op), arity(N, C).\n"
+    assert codes(tmp_path, text) == [
+        ("untested", 1),
+        ("used-once", 2),
+        ("used-once", 4),
+        ("used-once", 4),
+    ]
