@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from reprise.data import data_path
@@ -22,6 +23,20 @@ from reprise.lang.ruleset import RuleSet, Syntax, rule_files
 from reprise.lang.safety import check_rule
 from reprise.lang.stratify import stratify
 from reprise.lang.symbols import Report, Symbols, collect_symbols, suggest
+
+
+@lru_cache(maxsize=512)
+def _parsed(path: Path, version: tuple[int, int]) -> ast.RuleFile:
+    """A file's tree, parsed once per version: trees are never changed."""
+    return parse_file(path)
+
+
+def _version(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
 
 
 class Loader:
@@ -54,7 +69,7 @@ class Loader:
             return
         self._seen.add(key)
         try:
-            file = parse_file(path)
+            file = _parsed(path, _version(path))
         except RulesError as error:
             self.report.diagnostics += error.diagnostics
             self._remember(path)

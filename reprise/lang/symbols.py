@@ -158,6 +158,7 @@ def collect_symbols(files: Sequence[ast.RuleFile], report: Report) -> Symbols:
                 _claim(table, decl.name, "declaration", report)
             case ast.SetDecl():
                 _claim(table, decl.name, "set", report)
+    _check_categories(table, report)
     _add_sets(table, [d for d in decls if isinstance(d, ast.SetDecl)], report)
     return table
 
@@ -243,6 +244,18 @@ def _add_relation(table: Symbols, decl: ast.RelationDecl, report: Report) -> Non
         doc="\n".join(decl.doc),
     )
     table.column_types[decl.name.text] = tuple(c.type.text for c in decl.columns)
+
+
+def _check_categories(table: Symbols, report: Report) -> None:
+    """A category stands where an operator may stand, so it needs a name of its own."""
+    for operator in table.operators.values():
+        category = operator.decl.category
+        if category is not None and category.text in table.operators:
+            report.error(
+                "shadowed",
+                f"category `{category.text}` has the name of an operator",
+                category.span,
+            )
 
 
 def _add_sets(table: Symbols, decls: Sequence[ast.SetDecl], report: Report) -> None:

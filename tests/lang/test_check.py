@@ -92,6 +92,12 @@ MISTAKES = {
     "cyclic pattern": (pattern("    a = add(b, x)\n    b = add(a, y)"), "cyclic-pattern", 2, None),
     "declared twice": (pattern("    s = abs(x)") * 2, "shadowed", 4, None),
     "set hides a dtype": ("set float32 = {abs}\n", "shadowed", 1, None),
+    "category hides an operator": (
+        "op foo(x: T[*D]) -> T[*D] {\n    category abs\n}\n",
+        "shadowed",
+        2,
+        None,
+    ),
     "cyclic set": ("set a = {b}\nset b = {a}\n", "cyclic-set", 1, None),
     "misspelt set member": ("set floaty = {float16, flaot32}\n", "unknown-name", 1, "`float32`"),
     "empty range": (pattern("    s = abs(x)\n    where x.rank in 4..2"), "empty-range", 3, None),
