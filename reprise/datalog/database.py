@@ -9,7 +9,7 @@ led there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +30,10 @@ from reprise.lang.stratify import stratify
 
 Facts = Mapping[str, Iterable[Sequence[Any]]] | Iterable[tuple[str, Sequence[Any]]]
 """Rows by relation, or (relation, row) pairs."""
+
+
+_GIVEN = "$given"
+"""Marks the hidden relation of the facts that are given for a derived relation."""
 
 
 class Changes:
@@ -67,8 +71,10 @@ class Proposal(Changes):
 
     __slots__ = ("_accepted", "_mark")
 
-    def __init__(self, database: Database, mark: int, plus: Delta, minus: Delta) -> None:
-        super().__init__(database, plus, minus)
+    def __init__(self, database: Database, plus: Delta, minus: Delta, mark: int) -> None:
+        self._database = database
+        self._plus = plus
+        self._minus = minus
         self._mark = mark
         self._accepted = False
 
@@ -109,9 +115,8 @@ class Database:
         self._rules: tuple[Rule, ...] = ()
         self._log: list[LogEntry] = []
         self._marks: list[int] = []
-        self._serial = 0
         self._proposing = False
-        self._loaders: dict[str, Any] = {}
+        self._loaders = _Loaders(self._make_loader)
         self._asserted: dict[str, str] = {}
         self._derived: frozenset[str] = frozenset()
         self._rebuild()
@@ -152,7 +157,7 @@ class Database:
         try:
             fresh = self._clauses.add(program)
             self._rebuild()
-            return self._guarded({}, {}, Mode.EDIT, tuple(fresh))
+            return Changes(self, *self._guarded({}, {}, tuple(fresh)))
         except BaseException:
             self._relations, self._rules, self._clauses = before
             self._rebuild()
@@ -190,7 +195,7 @@ class Database:
         Rows that the relation has from its time as a base relation become such facts.
         """
         relation = self._relations[name]
-        base = Relation(f"{name}$given", relation.columns)
+        base = Relation(f"{name}{_GIVEN}", relation.columns)
         self._asserted[name] = base.name
         if name not in self._derived:
             self._runtime.rename(name, base)
@@ -198,7 +203,7 @@ class Database:
         copy = Rule(Atom(name, terms), (Atom(base.name, terms),), "given facts")
         fresh = self._clauses.add(Program({name: relation, base.name: base}, (copy,)))
         self._rebuild()
-        self._guarded({}, {}, Mode.EDIT, tuple(fresh))
+        self._guarded({}, {}, tuple(fresh))
 
     def source(self) -> str:
         """The Python that has been generated so far. Rules are compiled when first needed."""
@@ -221,10 +226,10 @@ class Database:
         then as before.
         """
         self._forbid_in_proposal("commit")
-        changes = self._transact(_grouped(adds), _grouped(deletes))
+        plus, minus = self._transact(adds, deletes)
         if not self._marks:
             self._log.clear()
-        return changes
+        return Changes(self, plus, minus)
 
     def propose(self, adds: Facts, deletes: Facts = ()) -> Proposal:
         """Commit provisionally: ``with db.propose(facts) as p: …; p.accept()``.
@@ -232,11 +237,12 @@ class Database:
         The facts and their consequences are there inside the block. They are taken back when it
         ends without :meth:`Proposal.accept`, and when an error leaves it.
         """
-        self._forbid_in_proposal("propose")
+        if self._proposing:
+            self._forbid_in_proposal("propose")
         mark = len(self._log)
-        changes = self._transact(_grouped(adds), _grouped(deletes))
+        plus, minus = self._transact(adds, deletes)
         self._proposing = True
-        return Proposal(self, mark, changes._plus, changes._minus)
+        return Proposal(self, plus, minus, mark)
 
     def _end_proposal(self, mark: int, accepted: bool) -> None:
         self._proposing = False
@@ -282,98 +288,99 @@ class Database:
             undo, argument = log.pop()
             undo(argument)
 
-    def _transact(
-        self, adds: Mapping[str, Iterable[Sequence[Any]]], deletes: Mapping[str, Any]
-    ) -> Changes:
-        adds = self._redirected(adds)
-        if deletes:
-            deletes = self._redirected(deletes)
-        return self._guarded(adds, deletes, Mode.GROWTH, ())
-
-    def _redirected(self, facts: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Facts about derived relations go to the hidden relations of given facts."""
-        if self._derived.isdisjoint(facts):
-            return facts
-        for name in sorted(self._derived.intersection(facts)):
-            if name not in self._asserted:
-                self._let_assert(name)
-        return {self._asserted.get(name, name): rows for name, rows in facts.items()}
+    def _transact(self, adds: Facts, deletes: Facts) -> tuple[Delta, Delta]:
+        """A commit, begun again whenever it turns out to give facts for a derived relation."""
+        if not isinstance(adds, (list, tuple, dict)):
+            adds = _kept(adds)
+        if deletes and not isinstance(deletes, (list, tuple, dict)):
+            deletes = _kept(deletes)
+        while True:
+            try:
+                return self._guarded(adds, deletes, ())
+            except _GivenError as given:
+                self._let_assert(given.relation)
 
     def _guarded(
-        self,
-        adds: Mapping[str, Iterable[Sequence[Any]]],
-        deletes: Mapping[str, Iterable[Sequence[Any]]],
-        mode: Mode,
-        fresh: tuple[Clause, ...],
-    ) -> Changes:
+        self, adds: Facts, deletes: Facts, fresh: tuple[Clause, ...]
+    ) -> tuple[Delta, Delta]:
         """Store, evaluate, and take everything back if either fails."""
         runtime = self._runtime
-        start = len(self._log)
-        water = runtime.water
-        self._log.append((self._restore_water, water[1]))
-        water[0] = water[1]
-        water[2] = mode
-        runtime.start_clock()
+        log = self._log
+        start = len(log)
+        top = runtime.start(Mode.EDIT if fresh or deletes else Mode.GROWTH)
+        log.append((runtime.set_top, top))
         plus: Delta = {}
         minus: Delta = {}
         try:
             if deletes:
                 self._unload(deletes, minus)
-            self._load(adds, plus)
+            self._load(adds)
+            touched = runtime.touched
+            for store in touched:
+                rows = plus[store.name] = runtime.flush(store)
+                store.published = True
+                log.append((store.remove, rows))
+            touched.clear()
+            runtime.begin_derivation()
             if minus:
                 _cancel(plus, minus)
-                water[2] = Mode.EDIT
-            self._evaluation.run(plus, minus, water[2], fresh)
+            self._evaluation.run(plus, minus, runtime.mode(), fresh)
         except BaseException:
             runtime.withdraw()
             self._unwind(start)
             raise
-        return Changes(self, plus, minus)
+        return plus, minus
 
-    def _restore_water(self, top: int) -> None:
-        self._runtime.water[1] = top
+    def _load(self, adds: Facts) -> None:
+        """Store base rows. They are still among their stores' new rows afterwards."""
+        loaders = self._loaders
+        name = ""
+        row: Any = ()
+        try:
+            if isinstance(adds, Mapping):
+                for name, rows in adds.items():
+                    load = loaders[name]
+                    for row in rows:
+                        load(row)
+            else:
+                for name, row in adds:
+                    loaders[name](row)
+        except (TypeError, ValueError):
+            if name in self._runtime.stores:
+                adapt(self._runtime.stores[name].layout.relation, row)
+            raise
 
-    def _load(self, adds: Mapping[str, Iterable[Sequence[Any]]], plus: Delta) -> None:
-        for name, rows in adds.items():
-            loader = self._loaders.get(name) or self._make_loader(name)
-            store, load = loader
-            new: list[Row] = []
-            self._log.append((store.remove, new))
-            try:
-                load(rows, new)
-            except (TypeError, ValueError):
-                for row in rows:
-                    adapt(store.layout.relation, row)
-                raise
-            if new:
-                store.published = True
-                plus[name] = new
-
-    def _make_loader(self, name: str) -> tuple[Store, Any]:
-        store = self._runtime.stores.get(name)
-        if store is None:
-            raise RowError(f"no relation is called `{name}`")
+    def _make_loader(self, name: str) -> Any:
+        """The loader of a relation's rows, or of those given for it if it is derived."""
+        if name in self._derived and name not in self._asserted:
+            raise _GivenError(name)
+        store = self._base_store(name)
         owned = ownership(store.layout.relation)
         source = loader_source(store.layout, owned, store.indexes)
-        loader = store, self._runtime.function(f"load_{store.layout.name}", source)
-        self._loaders[name] = loader
-        return loader
+        return self._runtime.function(f"load_{store.layout.name}", source)
+
+    def _base_store(self, name: str) -> Store:
+        store = self._runtime.stores.get(self._asserted.get(name, name))
+        if store is None:
+            raise RowError(f"no relation is called `{name}`")
+        return store
 
     def _forget_loader(self, store: Store) -> None:
-        self._loaders.pop(store.name, None)
+        self._loaders.pop(store.name.removesuffix(_GIVEN), None)
 
-    def _unload(self, deletes: Mapping[str, Iterable[Sequence[Any]]], minus: Delta) -> None:
-        for name, rows in deletes.items():
-            store = self._runtime.stores.get(name)
-            if store is None:
-                raise RowError(f"no relation is called `{name}`")
+    def _unload(self, deletes: Facts, minus: Delta) -> None:
+        """Remove base rows, as far as they are there."""
+        for name, rows in _grouped(deletes).items():
+            store = self._base_store(name)
+            if name in self._derived and name not in self._asserted:
+                continue
             relation = store.layout.relation
             found = dict.fromkeys(row for given in rows if (row := adapt(relation, given)) in store)
             if found:
                 gone = list(found)
                 store.remove(gone)
                 self._log.append((store.insert, gone))
-                minus[name] = gone
+                minus[store.name] = gone
 
     # --- contents ---
 
@@ -423,19 +430,40 @@ class Database:
         return (row for row in rows if all(row[i] == value for i, value in wanted.items()))
 
 
-def _grouped(facts: Facts) -> Mapping[str, Iterable[Sequence[Any]]]:
-    """Facts by relation. Iterators are read once, here."""
+class _GivenError(Exception):
+    """Facts are given for a derived relation that is not prepared for them yet."""
+
+    def __init__(self, relation: str) -> None:
+        super().__init__(relation)
+        self.relation = relation
+
+
+class _Loaders(dict[str, Any]):
+    """Loaders by relation, each made when first used."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Any:
+        loader = self[name] = self._make(name)
+        return loader
+
+
+def _kept(facts: Facts) -> Facts:
+    """Facts that can be read more than once."""
     if isinstance(facts, Mapping):
-        return {
-            name: rows if isinstance(rows, list) else list(rows) for name, rows in facts.items()
-        }
+        return {name: list(rows) for name, rows in facts.items()}
+    return list(facts)
+
+
+def _grouped(facts: Facts) -> dict[str, list[Sequence[Any]]]:
+    """Facts by relation."""
+    if isinstance(facts, Mapping):
+        return {name: list(rows) for name, rows in facts.items()}
     grouped: dict[str, list[Sequence[Any]]] = {}
     for name, row in facts:
-        rows = grouped.get(name)
-        if rows is None:
-            grouped[name] = [row]
-        else:
-            rows.append(row)
+        grouped.setdefault(name, []).append(row)
     return grouped
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from reprise.datalog.accumulate import View
 from reprise.datalog.clauses import Clause, Clauses
 from reprise.datalog.growth import Growth, Mode
 from reprise.datalog.runtime import Runtime
@@ -45,12 +46,10 @@ class Evaluation:
         depth = {name: level.number for level in self._levels for name in level.relations}
         self._growth = Growth(clauses, depth)
         self._stages: list[list[Stage] | None] = [None] * len(Mode)
-        self._views = {
-            level.number: [
-                view for view in runtime.views.values() if view.spec.solutions in level.relations
-            ]
-            for level in self._levels
-        }
+        self._views: dict[int, list[View]] = {}
+        for view in runtime.views.values():
+            if view.spec.solutions in depth:
+                self._views.setdefault(depth[view.spec.solutions], []).append(view)
 
     def run(self, plus: Delta, minus: Delta, mode: int, fresh: tuple[Clause, ...] = ()) -> None:
         """Bring all levels up to date, and add what changes in them to ``plus`` and ``minus``.
@@ -75,7 +74,7 @@ class Evaluation:
                     self._run_fresh(stage.level, fresh)
                 if touched:
                     self._settle(stage, plus)
-            if self._views[stage.level.number]:
+            if stage.level.number in self._views:
                 self._update_views(stage.level, plus, minus)
 
     def _plan_stages(self, mode: Mode) -> list[Stage]:

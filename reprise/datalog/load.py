@@ -1,10 +1,10 @@
-"""Loaders: generated functions that check and store the base rows of one relation.
+"""Loaders: generated functions that check and store one base row of one relation.
 
-A loader takes the rows given for its relation and a list to which it appends those that are new.
-It checks column types, refuses a second row with the same key, maintains the indexes that exist,
-and notes how the rows bear on the commit's :class:`~reprise.datalog.growth.Mode`. Invariant: a
-row is in ``new`` exactly if it is in the primary and in all indexes because of this call, also
-when the loader stops with an error.
+A loader checks column types, refuses a second row with the same key, maintains the indexes that
+exist, notes how the row bears on the commit's :class:`~reprise.datalog.growth.Mode` (the globals
+``LOW``, ``TOP`` and ``MODE``), and appends the row, if it is new, to the store's list of new rows.
+Invariant: a row is in that list exactly if this commit put it into the primary and all indexes,
+also when the loader stops with an error.
 """
 
 from __future__ import annotations
@@ -53,34 +53,28 @@ def conflict(store: Store, old: Row, new: Row) -> NoReturn:
 def loader_source(
     layout: Layout, owned: Ownership | None, indexes: Iterable[tuple[int, ...]]
 ) -> str:
-    """The text of ``load_<relation>(rows, new)``."""
+    """The text of ``load_<relation>(row)``."""
     columns = layout.relation.columns
     names = [f"c{i}" for i in range(len(columns))]
-    unpacked = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
-    lines = [f"def load_{layout.name}(rows, new):"]
-    if owned is not None:
-        lines += ["    low, top, mode = WATER"]
-    lines += ["    for row in rows:"]
-    if names:
-        lines += [f"        {unpacked} = row"]
+    unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = row"] if names else []
     wrong = [
         (_WRONG_ENTITY if is_entity(column.type) else _WRONG_TYPE[column.type]).format(name)
         for name, column in zip(names, columns, strict=True)
     ]
     wrong.append("type(row) is not tuple" if names else "row != ()")
-    lines += [f"        if {' or '.join(f'({w})' if ' and ' in w else w for w in wrong)}:"]
-    lines += [f"            row = adapt({layout.store}.layout.relation, row)"]
-    if names:
-        lines += [f"            {unpacked} = row"]
-    if owned is not None:
-        lines += [f"        {line}" for line in _mode_lines(owned)]
-    lines += [f"        {line}" for line in _store_lines(layout)]
-    for index in indexes:
-        lines += [f"        {line}" for line in _index_lines(layout, index)]
-    lines += ["        new.append(row)"]
-    if owned is not None:
-        lines += ["    WATER[1] = top", "    WATER[2] = mode"]
-    return "\n".join(lines) + "\n"
+    lines = [
+        *(["global TOP, MODE"] if owned is not None else []),
+        *unpack,
+        f"if {' or '.join(f'({w})' if ' and ' in w else w for w in wrong)}:",
+        f"    row = adapt({layout.store}.layout.relation, row)",
+        *(f"    {line}" for line in unpack),
+        *(_mode_lines(owned) if owned is not None else []),
+        *_store_lines(layout),
+        *(line for index in indexes for line in _index_lines(layout, index)),
+        f"if not {layout.new}: touched.append({layout.store})",
+        f"{layout.new}.append(row)",
+    ]
+    return "\n".join([f"def load_{layout.name}(row):", *(f"    {line}" for line in lines)]) + "\n"
 
 
 def _mode_lines(owned: Ownership) -> list[str]:
@@ -89,29 +83,31 @@ def _mode_lines(owned: Ownership) -> list[str]:
     lines = []
     for column in owned.older:
         lines += [
-            f"if c{column} >= {owner}:",
-            f"    mode = {int(Mode.EDIT)}",
-            f"    if c{column} > top: top = c{column}",
-            f"elif c{column} > low and mode == {int(Mode.GROWTH)}:",
-            f"    mode = {int(Mode.BATCH)}",
+            f"if c{column} > LOW:",
+            f"    if c{column} >= {owner}:",
+            f"        MODE = {int(Mode.EDIT)}",
+            f"        if c{column} > TOP: TOP = c{column}",
+            f"    elif MODE == {int(Mode.GROWTH)}: MODE = {int(Mode.BATCH)}",
         ]
     for column in (owned.owner, *owned.same):
         lines += [
-            f"if c{column} > top: top = c{column}",
-            f"elif c{column} <= low: mode = {int(Mode.EDIT)}",
+            f"if c{column} > TOP: TOP = c{column}",
+            f"elif c{column} <= LOW: MODE = {int(Mode.EDIT)}",
         ]
     return lines
 
 
 def _store_lines(layout: Layout) -> list[str]:
+    """Put the row into the primary, unless it is there."""
     rows = layout.rows
-    same = [
-        "    if old == row: continue",
-        f"    conflict({layout.store}, old, row)",
-    ]
     if layout.shape is Shape.KEYED:
         key = f"c{layout.key[0]}"
-        return [f"old = {rows}.get({key})", "if old is not None:", *same, f"{rows}[{key}] = row"]
+        return [
+            f"if {key} in {rows}:",
+            f"    if {rows}[{key}] == row: return",
+            f"    conflict({layout.store}, {rows}[{key}], row)",
+            f"{rows}[{key}] = row",
+        ]
     if layout.shape is Shape.NESTED:
         first, *rest = (f"c{i}" for i in layout.key)
         key = rest[0] if len(rest) == 1 else f"({', '.join(rest)})"
@@ -119,12 +115,12 @@ def _store_lines(layout: Layout) -> list[str]:
             f"inner = {rows}.get({first})",
             "if inner is None:",
             f"    {rows}[{first}] = {{{key}: row}}",
-            f"elif (old := inner.get({key})) is None:",
-            f"    inner[{key}] = row",
-            "elif old == row: continue",
-            f"else: conflict({layout.store}, old, row)",
+            f"elif {key} in inner:",
+            f"    if inner[{key}] == row: return",
+            f"    conflict({layout.store}, inner[{key}], row)",
+            f"else: inner[{key}] = row",
         ]
-    return [f"if row in {rows}: continue", f"{rows}[row] = None"]
+    return [f"if row in {rows}: return", f"{rows}[row] = None"]
 
 
 def _index_lines(layout: Layout, columns: tuple[int, ...]) -> list[str]:

@@ -20,6 +20,7 @@ from reprise.datalog.accumulate import View
 from reprise.datalog.clauses import AggregateView
 from reprise.datalog.codecache import compiled
 from reprise.datalog.errors import LimitError
+from reprise.datalog.growth import Mode
 from reprise.datalog.layout import Layout, Shape, shape_of, unique_name
 from reprise.datalog.load import adapt, conflict
 from reprise.datalog.store import Store, make_store
@@ -68,7 +69,6 @@ class Runtime:
         self.views: dict[str, View] = {}
         self.touched: list[Store] = []
         self.doomed: list[Store] = []
-        self.water: list[int] = [-1, -1, 0]
         self.room: list[int] = [limits.max_derived_rows]
         self.deadline: list[float] = [0.0]
         self.sources: dict[str, str] = {}
@@ -78,7 +78,9 @@ class Runtime:
         self._environment: dict[str, Any] = {
             **arithmetic.ENVIRONMENT,
             "EMPTY": {},
-            "WATER": self.water,
+            "LOW": -1,
+            "TOP": -1,
+            "MODE": int(Mode.GROWTH),
             "ROOM": self.room,
             "DEADLINE": self.deadline,
             "touched": self.touched,
@@ -151,9 +153,9 @@ class Runtime:
     def function(self, name: str, source: str) -> Callable[..., Any]:
         """The function called ``name`` that ``source`` defines."""
         self.sources[name] = source
-        exec(compiled(source, name, self._cache), self._environment)
-        function: Callable[..., Any] = self._environment.pop(name)
-        return function
+        defined: dict[str, Callable[..., Any]] = {}
+        exec(compiled(source, name, self._cache), self._environment, defined)
+        return defined[name]
 
     # --- what generated code calls ---
 
@@ -172,13 +174,30 @@ class Runtime:
         name = growing.name if growing is not None else "…"
         raise LimitError(name, "max_seconds", self.limits.max_seconds or 0.0)
 
-    # --- limits ---
+    # --- a commit's progress ---
 
-    def start_clock(self) -> None:
-        """Give the commit that begins its full allowance."""
+    def start(self, mode: Mode) -> int:
+        """Begin a commit that promises ``mode`` at best; the largest entity id so far."""
+        environment = self._environment
+        top: int = environment["TOP"]
+        environment["LOW"] = top
+        environment["MODE"] = int(mode)
+        return top
+
+    def set_top(self, top: int) -> None:
+        """Return to an earlier largest entity id."""
+        self._environment["TOP"] = top
+
+    def mode(self) -> int:
+        """The :class:`Mode` that the rows loaded so far allow."""
+        mode: int = self._environment["MODE"]
+        return mode
+
+    def begin_derivation(self) -> None:
+        """Give the commit its full allowance of derived rows and time."""
         self.room[0] = self.limits.max_derived_rows
-        if self.limits.max_seconds is not None:
-            self.deadline[0] = time.monotonic() + self.limits.max_seconds
+        if self.timed:
+            self.deadline[0] = time.monotonic() + (self.limits.max_seconds or 0.0)
 
     def flush(self, store: Store) -> list[Row]:
         """Hand over what a level derived, and deduct it from the allowance."""
