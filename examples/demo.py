@@ -108,11 +108,19 @@ def outcome(path: Path) -> str:
     try:
         optimised = run(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
     except Exception as error:  # whatever it throws is what we came to see
-        return f"fails: {' '.join(str(error).split())[:76]}…"
+        return f"FAILS: {told(error)}"
     if optimised.shape != plain.shape:
         return f"WRONG: shape {optimised.shape} instead of {plain.shape}"
     off = float(np.max(np.abs(optimised - plain)))
     return "right" if off < 1e-4 else f"WRONG: off by {off:.3g}"
+
+
+def told(error: Exception) -> str:
+    """The part of ONNX Runtime's message that says what happened."""
+    text = " ".join(str(error).split())
+    for before in (" const ", "Status Message: ", " : "):
+        text = text.rsplit(before, 1)[-1]
+    return text if len(text) <= 70 else f"{text[:69]}…"
 
 
 def run(path: Path, level: onnxruntime.GraphOptimizationLevel) -> np.ndarray:
