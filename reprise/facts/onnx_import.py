@@ -564,7 +564,11 @@ class _Importer:
         except InferenceFailed as failure:
             if all(t is None or t.id in self.protos for t in inputs):
                 self.note(f"{_label(node)}: its type cannot be inferred: {failure}")
-            return unknown
+            dtypes = [None if t is None else t.type.dtype for t in inputs]
+            return [
+                _Result(TensorType(known.result_dtype(i, dtypes), None))
+                for i in range(len(node.output))
+            ]
         return [self._result(inferred.get(name, b"")) for name in node.output]
 
     def _like_first(

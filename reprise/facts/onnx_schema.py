@@ -5,11 +5,14 @@ A thin, cached view of ``onnx.defs``; everything is looked up once per operator 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from reprise.facts.onnx_values import shortest, text_of
+from reprise.lang.dtypes import DTYPES
 from reprise.uir.graph import Attribute
 
 if TYPE_CHECKING:
@@ -27,6 +30,15 @@ class Definition:
     types: dict[str, int]
     required: frozenset[str]
     infers: bool
+    like: tuple[int | str | None, ...]
+    """For each output, the input that has the same element type, or that type's name."""
+
+    def result_dtype(self, i: int, operands: Sequence[str | None]) -> str | None:
+        """The element type of output ``i`` by signature alone, given the operands' types."""
+        like = self.like[min(i, len(self.like) - 1)] if self.like else None
+        if isinstance(like, int):
+            return operands[like] if like < len(operands) else None
+        return like
 
 
 @lru_cache(maxsize=4096)
@@ -56,7 +68,20 @@ def definition(domain: str, op: str, opset: int) -> Definition | None:
         types,
         frozenset(required),
         bool(schema.has_type_and_shape_inference_function),
+        tuple(_like(output.type_str, schema) for output in schema.outputs),
     )
+
+
+def _like(type_: str, schema: OpSchema) -> int | str | None:
+    """What fixes the element type ``type_``, a type variable or ``tensor(…)``."""
+    for i, formal in enumerate(schema.inputs):
+        if formal.type_str == type_ and not type_.startswith("seq"):
+            return i
+    concrete = re.fullmatch(r"tensor\((\w+)\)", type_)
+    if concrete is None:
+        return None
+    name = {"float": "float32", "double": "float64"}.get(concrete[1], concrete[1])
+    return name if name in DTYPES else None
 
 
 def _default(attribute: AttributeProto) -> Attribute | None:

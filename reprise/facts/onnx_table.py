@@ -179,6 +179,13 @@ TABLE: dict[str, Entry] = {
         _flag("exclusive"),
         _flag("reverse"),
     ),
+    "CumProd": _op(
+        "cumprod",
+        Attr("axis", kind=Kind.AXIS, operand=1),
+        _flag("exclusive"),
+        _flag("reverse"),
+    ),
+    "BitCast": _op("bitcast", Attr("to", kind=Kind.DTYPE), cast_target),
     # --- elementwise, two or more operands
     "Add": _binary("add"),
     "Sub": _binary("sub"),
@@ -230,6 +237,7 @@ TABLE: dict[str, Entry] = {
         _drop("broadcast"),
     ),
     "Einsum": _op("einsum", "equation"),
+    "Det": _op("det"),
     # --- convolution and pooling
     "Conv": _op("conv", *_CONV, windows(1)),
     "ConvTranspose": _op(
@@ -342,6 +350,7 @@ TABLE: dict[str, Entry] = {
     "NonZero": _op("non_zero"),
     "Unique": _op("unique", _AXIS, _flag("sorted")),
     "Trilu": _op("trilu", _flag("upper"), Attr("k", kind=Kind.INT, operand=1, default=0)),
+    "NonMaxSuppression": _op("non_max_suppression", "center_point_box"),
     "ReverseSequence": _op("reverse_sequence", "batch_axis", "time_axis"),
     "Compress": _op("compress", _AXIS),
     # --- images
@@ -362,6 +371,8 @@ TABLE: dict[str, Entry] = {
         "resize",
         "mode",
         "scales",
+        "height_scale",
+        "width_scale",
         Attr("cubic_coeff_a", default=-0.75),
         _flag("exclude_outside", default=False),
         Attr("extrapolation_value", default=0.0),

@@ -11,6 +11,7 @@ compares with.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -104,10 +105,6 @@ def scalars_of(array: Array, dtype: str | None) -> tuple[Scalar, ...]:
     return tuple(scalar_of(item, dtype) for item in array.reshape(-1))
 
 
-_NUMPY_EXTENT = 2**31
-"""An array without elements may have any extents on file; numpy multiplies the others."""
-
-
 @dataclass(slots=True)
 class Storage:
     """Where a model's data may come from: its own folder, within limits; counts what was read."""
@@ -145,7 +142,7 @@ class Storage:
                 f"not {count} elements",
                 "the file is damaged, or its external data was not linked",
             )
-        if count > self.limits.value_elements or max(extents, default=0) > _NUMPY_EXTENT:
+        if count > self.limits.value_elements or not _numpy_shape(extents):
             return None
         if external:
             raw = self._external(tensor, label, (count * max(DTYPES[dtype].bits, 1) + 7) // 8)
@@ -191,6 +188,11 @@ class Storage:
             return None
         self.external_read += size
         return data
+
+
+def _numpy_shape(extents: tuple[int, ...]) -> bool:
+    """Whether numpy can hold the shape: it multiplies all extents but zeros, and takes 64 axes."""
+    return math.prod(max(extent, 1) for extent in extents) < 2**48 and len(extents) <= 64
 
 
 _FIELD_OF_DTYPE = {
