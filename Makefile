@@ -14,8 +14,8 @@ test: lint types unit docs
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/reprise rules fmt --check rules examples
-	$(BIN)/reprise rules lint rules examples
+	$(BIN)/reprise rules fmt --check rules
+	$(BIN)/reprise rules lint rules
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
