@@ -713,21 +713,22 @@ def _left_over(items: List, taken: List, shape: List) -> Extent:
 
     Equal symbols on both sides cancel; what is then left must be numbers, or one symbol alone.
     """
+    have = math.prod(e for e in items if isinstance(e, int))
+    used = math.prod(e for e in taken if isinstance(e, int))
+    if used == 0:
+        raise ShapeError(f"-1 in {_show(shape)} could be anything, or nothing")
     if known(items) and known(taken):
-        have, used = math.prod(items), math.prod(taken)  # type: ignore[arg-type]
-        if have % used if used else have:
+        if have % used:
             raise ShapeError(f"{have} elements cannot be divided into the shape {_show(shape)}")
-        return have // used if used else 0
+        return have // used
     above = Counter(e for e in items if not isinstance(e, int))
     below = Counter(e for e in taken if not isinstance(e, int))
     cancelled = above & below
     if None in cancelled:  # two unknown extents are not known to be equal
         del cancelled[None]
     above, below = above - cancelled, below - cancelled
-    have = math.prod(e for e in items if isinstance(e, int))
-    used = math.prod(e for e in taken if isinstance(e, int))
     if not above and not below:  # a cancelled symbol may be 0: nothing is certainly wrong
-        return have // used if used and have % used == 0 else None
+        return have // used if have % used == 0 else None
     if not below and above.total() == 1 and have == used:
         return next(iter(above))
     return None

@@ -251,6 +251,12 @@ def _with_shape(build: Build) -> Build:
     return with_shape
 
 
+def _einsum(instance: Instance, given: dict[str, Any]) -> Form:
+    if "..." in given["equation"] and len({o.rank for o in instance.operands if o}) > 1:
+        raise NotExpressible("every ellipsis stands for as many axes")
+    return Form("Einsum", all_operands(instance), given)
+
+
 def _recurrent(op: str, *names: str) -> Build:
     return flags(same(op, "hidden_size", "direction", "layout", "clip", *names))
 
@@ -318,7 +324,7 @@ FORMS: dict[str, Build] = {
         2,
     ),
     "gemm": flags(same("Gemm", "alpha", "beta", trans_a="transA", trans_b="transB")),
-    "einsum": same("Einsum", "equation"),
+    "einsum": _einsum,
     **{f"conv{n}d": convolution("Conv") for n in (1, 2, 3)},
     **{f"conv_transpose{n}d": convolution("ConvTranspose") for n in (1, 2, 3)},
     **{f"max_pool{n}d": pooling("MaxPool") for n in (1, 2, 3)},
@@ -456,17 +462,6 @@ def _type_of(value: onnx.ValueInfoProto) -> TensorType:
         return TensorType(dtype, None)
     shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)
     return TensorType(dtype, shape)
-
-
-def agree(ours: TensorType, theirs: TensorType) -> bool:
-    """Whether the two say the same as far as both know."""
-    if theirs.dtype is not None and ours.dtype != theirs.dtype:
-        return False
-    if ours.shape is None or theirs.shape is None:
-        return True
-    return len(ours.shape) == len(theirs.shape) and all(
-        a is None or b is None or a == b for a, b in zip(ours.shape, theirs.shape, strict=True)
-    )
 
 
 def apply(build: Build, instance: Instance, typing: Typing) -> list[TensorType]:

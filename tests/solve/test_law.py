@@ -13,6 +13,7 @@ from reprise.solve.sampling import Sampler
 from reprise.solve.signatures import Signatures
 from reprise.uir.graph import TensorType
 from reprise.uir.inference import SignatureError
+from tests.solve.crosscheck import mutate
 
 OPERATORS = sorted(op for op in Signatures.load() if op not in ("if", "loop", "scan"))
 ROUNDS = 25
@@ -20,7 +21,7 @@ ROUNDS = 25
 
 @pytest.fixture(scope="module")
 def instances(signatures):
-    """Valid instances and refused ones (proposals with one extent or dtype changed) by operator."""
+    """Valid instances, and mutants that may be invalid, by operator."""
     drawn = {}
     for op in OPERATORS:
         rng = Random(f"law {op}")
@@ -29,24 +30,6 @@ def instances(signatures):
         assert None not in valid, f"{op}: nothing fits"
         drawn[op] = (valid, [mutate(instance, rng) for instance in valid])
     return drawn
-
-
-def mutate(instance, rng):
-    """The operands with one extent, rank or dtype changed."""
-    operands = list(instance.operands)
-    places = [i for i, o in enumerate(operands) if o is not None]
-    if places:
-        i = rng.choice(places)
-        shape, dtype = list(operands[i].shape), operands[i].dtype
-        kind = rng.choice(["extent", "extent", "rank", "dtype"])
-        if kind == "dtype":
-            dtype = rng.choice(["float32", "int8", "bool", "string"])
-        elif kind == "rank" or not shape:
-            shape.insert(rng.randint(0, len(shape)), rng.choice((1, 2)))
-        else:
-            shape[rng.randrange(len(shape))] += rng.choice((1, 2, 3))
-        operands[i] = TensorType(dtype, tuple(shape))
-    return tuple(operands), instance.attributes
 
 
 def outcome(function, *args):
@@ -60,7 +43,7 @@ def outcome(function, *args):
 def test_compiled_and_interpreted_readings_agree(signatures, instances, op):
     signature = signatures[op]
     valid, changed = instances[op]
-    cases = [(i.operands, i.attributes) for i in valid] + changed
+    cases = [(i.operands, i.attributes) for i in [*valid, *changed]]
     fast = 0
     for operands, attributes in cases:
         compiled = signature.compiled(operands, attributes)

@@ -74,6 +74,11 @@ def _instance_norm(a: Attributes, x: Any, scale: Any, bias: Any) -> Any:
     return F.instance_norm(x, weight=scale, bias=bias)
 
 
+def _group_norm(a: Attributes, x: Any, scale: Any, bias: Any) -> Any:
+    need(x.numel() > x.shape[0] * a["groups"], "torch needs more than one value a group")
+    return F.group_norm(x, a["groups"], scale, bias)
+
+
 def _prod(a: Attributes, x: Any) -> Any:
     need(len(a["axes"]) == 1, "torch multiplies along one axis")
     return torch.prod(x, a["axes"][0], a["keepdims"], dtype=dtype(a["dtype"]))
@@ -132,6 +137,8 @@ def max_pool(function: Callable[..., Any]) -> Build:
 def avg_pool(function: Callable[..., Any]) -> Build:
     def build(a: Attributes, x: Any) -> Any:
         need(set(a["dilations"]) == {1}, "torch averages without dilation")
+        fits = all(e >= k for e, k in zip(x.shape[2:], a["kernel"], strict=True))
+        need(fits or function is not F.avg_pool3d, "torch looks at extents before padding")
         pads = _symmetric(a["pads"], a["kernel"])
         return function(
             x, a["kernel"], a["strides"], pads, a["ceil_mode"], a["count_include_pad"]
@@ -151,6 +158,7 @@ def _gemm(a: Attributes, x: Any, y: Any, c: Any = None) -> Any:
 def _batch_norm(a: Attributes, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> Any:
     need(x.dtype == scale.dtype == mean.dtype, "torch has one type here")
     need(not a["training"] or x.numel() > x.shape[1], "torch needs more than one value a channel")
+    need(not a["training"] or a["epsilon"] > 0, "torch needs an epsilon")
     return F.batch_norm(x, mean, var, scale, bias, a["training"], 0.1, a["epsilon"])
 
 
@@ -220,14 +228,10 @@ def _recurrent(layer: Callable[..., Any], gates: int) -> Build:
     return build
 
 
-def _resize(a: Attributes, x: Any) -> Any:
-    need(x.dim() in (3, 4, 5) and a["mode"] == "nearest", "torch resizes images")
-    need(a["keep_aspect_ratio_policy"] == "stretch", "torch stretches")
-    if "sizes" in a:
-        need(tuple(a["sizes"][:2]) == tuple(x.shape[:2]), "torch keeps batch and channels")
-        return F.interpolate(x, size=a["sizes"][2:], mode="nearest")
-    need(tuple(a["scales"][:2]) == (1.0, 1.0), "torch keeps batch and channels")
-    return F.interpolate(x, scale_factor=a["scales"][2:], mode="nearest")
+def _gather(a: Attributes, x: Any, i: Any) -> Any:
+    axis = a["axis"]
+    picked = torch.index_select(x, axis, i.reshape(-1))
+    return torch.reshape(picked, (*x.shape[:axis], *i.shape, *x.shape[axis + 1 :]))
 
 
 def _roll(a: Attributes, x: Any) -> Any:
@@ -235,6 +239,7 @@ def _roll(a: Attributes, x: Any) -> Any:
 
 
 def _einsum(a: Attributes, *xs: Any) -> Any:
+    need(xs[0].dtype.is_floating_point, "torch sums integers as int64")
     return torch.einsum(a["equation"], *xs)
 
 
@@ -412,7 +417,7 @@ FORMS: dict[str, Build] = {
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
     "instance_norm": _instance_norm,
-    "group_norm": lambda a, x, s, b: F.group_norm(x, a["groups"], s, b),
+    "group_norm": _group_norm,
     "lrn": _lrn,
     "lp_normalize": lambda a, x: F.normalize(x, a["p"], a["axis"]),
     "reshape": _reshape,
@@ -434,11 +439,8 @@ FORMS: dict[str, Build] = {
     "select": lambda a, x: torch.select(x, a["axis"], a["index"]),
     "pad": _pad,
     "trilu": lambda a, x: (torch.triu if a["upper"] else torch.tril)(x, a["k"]),
-    "resize": _resize,
     "grid_sample": _grid_sample,
-    "gather": lambda a, x, i: torch.index_select(x, a["axis"], i.reshape(-1)).reshape(
-        *x.shape[: a["axis"]], *i.shape, *x.shape[a["axis"] + 1 :]
-    ),
+    "gather": _gather,
     "gather_elements": lambda a, x, i: torch.gather(x, a["axis"], i.long()),
     "scatter_elements": _scatter,
     "embedding": lambda a, table, i: F.embedding(i, table),
