@@ -233,11 +233,12 @@ class _Interpreter:
             return value
         assert attribute.short is not None
         number = self._typed(attribute.short, "int", short)
-        if attribute.length is None:
+        length = len(value) if attribute.length is None and value is not None else attribute.length
+        if length is None:
             raise self._error(
                 "attribute-type", f"write `{attribute.name}` as a list", attribute.short
             )
-        expanded = (number,) * attribute.length
+        expanded = (number,) * length
         if value is not None and value != expanded:
             raise self._error(
                 "attribute-conflict",

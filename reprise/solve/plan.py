@@ -157,7 +157,11 @@ class _Planner:
         self.ports = {p.name.text: p for p in decl.params}
         self.bound: set[str] = set()
         self.doubtful = {p.name.text for p in decl.params if p.optional}
-        self.dtypes: set[str] = set()
+        self.dtypes = {
+            type_.dtype.name
+            for type_ in [*(p.type for p in decl.params), *(t for _, t in decl.results)]
+            if isinstance(type_.dtype, ast.Variable)
+        }
         self.steps: list[Step] = []
 
     def plan(self) -> Plan:
@@ -195,7 +199,6 @@ class _Planner:
     def _bind_port(self, number: int, port: ast.Param) -> list[CheckDim]:
         if isinstance(port.type.dtype, ast.Variable):
             self._bind(port.type.dtype.name, port.optional)
-            self.dtypes.add(port.type.dtype.name)
         dims = port.type.shape
         splats = [i for i, d in enumerate(dims or ()) if isinstance(d, ast.Splat)]
         if len(splats) > 1:

@@ -9,14 +9,14 @@ solver with every variable pinned agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reprise.lang import ast
 from reprise.solve import arithmetic
 from reprise.solve.arithmetic import Truth, Value
-from reprise.solve.shapes import FUNCTIONS
+from reprise.solve.shapes import FUNCTIONS, ShapeError
 from reprise.uir.graph import TensorType
 
 
@@ -161,11 +161,29 @@ def holds(condition: ast.Condition, scope: Scope, reading: Reading) -> Any:
         case ast.Not(inner):
             return reading.negation(holds(inner, scope, reading))
         case ast.And(parts):
-            return reading.every(holds(part, scope, reading) for part in parts)
+            return reading.every(_guarded(parts, scope, reading))
         case ast.Or(parts):
-            return reading.some(holds(part, scope, reading) for part in parts)
+            return reading.some(_guarded(parts, scope, reading))
         case _:
             raise TypeError(f"no meaning in a signature: {condition!r}")
+
+
+def _guarded(
+    parts: tuple[ast.Condition, ...], scope: Scope, reading: Reading
+) -> Iterator[Any]:
+    """The truths of ``parts``, in order. An earlier part often guards a later one
+    (``rank(P) == 0 or P[0] == n``): where it cannot be told, a later one that fails is not told
+    either."""
+    told = True
+    for part in parts:
+        try:
+            truth = holds(part, scope, reading)
+        except (ShapeError, IndexError, ZeroDivisionError):
+            if told:
+                raise
+            truth = None
+        told = told and truth is not None
+        yield truth
 
 
 def belongs(

@@ -140,7 +140,7 @@ def _clip(instance: Instance, given: dict[str, Any]) -> Form:
 def _cumulative(op: str) -> Build:
     def build(instance: Instance, given: dict[str, Any]) -> Form:
         (x,) = instance.operands
-        if given["dtype"] != x.dtype:  # type: ignore[union-attr]
+        if given.get("dtype", x.dtype) != x.dtype:  # type: ignore[union-attr]
             raise NotExpressible("ONNX has no dtype here")
         attributes = {name: int(given[name]) for name in ("exclusive", "reverse")}
         return Form(op, [0, np.array(given["axis"], dtype=np.int64)], attributes)
@@ -239,7 +239,9 @@ def _mean_variance_norm(instance: Instance, given: dict[str, Any]) -> Form:
 def _attention(instance: Instance, given: dict[str, Any]) -> Form:
     if instance.operands[0].rank != 4:  # type: ignore[union-attr]
         raise NotExpressible("four axes, or three and a number of heads")
-    return flags(same("Attention", "is_causal", "scale", "softcap"))(instance, given)
+    form = flags(same("Attention", "is_causal", "scale", "softcap"))(instance, given)
+    form.outputs = 4 if len(instance.operands) > 5 and instance.operands[4] else 1
+    return form
 
 
 def _with_shape(build: Build) -> Build:
@@ -298,7 +300,7 @@ FORMS: dict[str, Build] = {
     "shrink": same("Shrink", "lambd", "bias"),
     "is_inf": flags(same("IsInf", "detect_negative", "detect_positive")),
     "mod": flags(same("Mod", "fmod")),
-    "bit_shift": lambda i, a: Form("BitShift", [0, 1], {"direction": a["direction"].upper()}),
+    "bit_shift": lambda i, a: Form("BitShift", [0, 1], {"direction": a["direction"]}),
     "clip": _clip,
     "sum": reduction("ReduceSum"),
     "mean": reduction("ReduceMean"),

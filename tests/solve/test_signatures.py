@@ -121,7 +121,6 @@ def test_defaults_are_filled_in_and_negative_axes_resolved(signatures):
         "axes": (1,),
         "axis": 1,
         "keepdims": False,
-        "dtype": "float32",
     }
 
 

@@ -29,6 +29,11 @@ def dtype(name: str | None) -> torch.dtype:
     return found
 
 
+def result(a: Attributes, x: Any) -> torch.dtype:
+    """The result's dtype: the attribute's, else the operand's."""
+    return dtype(a["dtype"]) if "dtype" in a else x.dtype  # type: ignore[no-any-return]
+
+
 def tensor(type_: TensorType | None) -> Any:
     if type_ is None:
         return None
@@ -59,13 +64,13 @@ def reduce(function: Callable[..., Any]) -> Build:
 def typed_reduce(function: Callable[..., Any]) -> Build:
     def build(a: Attributes, x: Any) -> Any:
         need(bool(a["axes"]), "torch reduces all axes if none are given")
-        return function(x, a["axes"], a["keepdims"], dtype=dtype(a["dtype"]))
+        return function(x, a["axes"], a["keepdims"], dtype=result(a, x))
 
     return build
 
 
 def _mean(a: Attributes, x: Any) -> Any:
-    need(dtype(a["dtype"]).is_floating_point, "torch averages floats")
+    need(result(a, x).is_floating_point, "torch averages floats")
     return typed_reduce(torch.mean)(a, x)
 
 
@@ -81,7 +86,7 @@ def _group_norm(a: Attributes, x: Any, scale: Any, bias: Any) -> Any:
 
 def _prod(a: Attributes, x: Any) -> Any:
     need(len(a["axes"]) == 1, "torch multiplies along one axis")
-    return torch.prod(x, a["axes"][0], a["keepdims"], dtype=dtype(a["dtype"]))
+    return torch.prod(x, a["axes"][0], a["keepdims"], dtype=result(a, x))
 
 
 def _symmetric(pads: tuple[int, ...], kernel: tuple[int, ...] | None = None) -> tuple[int, ...]:
@@ -243,7 +248,8 @@ def _einsum(a: Attributes, *xs: Any) -> Any:
     return torch.einsum(a["equation"], *xs)
 
 
-def _attention(a: Attributes, q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+def _attention(a: Attributes, q: Any, k: Any, v: Any, mask: Any = None, *past: Any) -> Any:
+    need(not past, "torch keeps no past")
     need(q.dtype == v.dtype, "torch has one type here")
     need(q.shape[:-2] == k.shape[:-2], "torch shares no heads here")
     need(mask is None or (mask.dtype in (torch.bool, q.dtype)), "the mask's type")
@@ -355,7 +361,7 @@ FORMS: dict[str, Build] = {
     "mod": lambda a, x, y: torch.fmod(x, y) if a["fmod"] else torch.remainder(x, y),
     "bit_shift": lambda a, x, y: (
         torch.bitwise_left_shift(x, y)
-        if a["direction"] == "left"
+        if a["direction"] == "LEFT"
         else torch.bitwise_right_shift(x, y)
     ),
     "equal": binary(torch.eq),
@@ -386,8 +392,8 @@ FORMS: dict[str, Build] = {
     "argmin": _arg(torch.argmin),
     "softmax": lambda a, x: torch.softmax(x, a["axis"]),
     "log_softmax": lambda a, x: torch.log_softmax(x, a["axis"]),
-    "cumsum": lambda a, x: torch.cumsum(x, a["axis"], dtype=dtype(a["dtype"])),
-    "cumprod": lambda a, x: torch.cumprod(x, a["axis"], dtype=dtype(a["dtype"])),
+    "cumsum": lambda a, x: torch.cumsum(x, a["axis"], dtype=result(a, x)),
+    "cumprod": lambda a, x: torch.cumprod(x, a["axis"], dtype=result(a, x)),
     "topk": lambda a, x: torch.topk(x, a["k"], a["axis"], a["largest"], a["sorted"]),
     "sort": lambda a, x: torch.sort(x, dim=a["axis"], descending=a["descending"]),
     "argsort": lambda a, x: torch.argsort(x, a["axis"], a["descending"]),
@@ -456,7 +462,7 @@ FORMS: dict[str, Build] = {
         a["shape"], dtype=dtype(a["dtype"]), device="meta"
     ),
     "random_uniform": lambda a: torch.rand(a["shape"], dtype=dtype(a["dtype"]), device="meta"),
-    "bernoulli": lambda a, x: torch.bernoulli(x).to(dtype(a["dtype"])),
+    "bernoulli": lambda a, x: torch.bernoulli(x).to(result(a, x)),
     "multinomial": lambda a, x: torch.multinomial(x, a["sample_size"], True).to(
         dtype(a["dtype"])
     ),
