@@ -32,6 +32,7 @@ Facts = Mapping[str, Iterable[Sequence[Any]]] | Iterable[tuple[str, Sequence[Any
 """Rows by relation, or (relation, row) pairs."""
 
 
+_GROWTH, _EDIT = int(Mode.GROWTH), int(Mode.EDIT)
 _GIVEN = "$given"
 """Marks the hidden relation of the facts that are given for a derived relation."""
 
@@ -307,21 +308,15 @@ class Database:
         runtime = self._runtime
         log = self._log
         start = len(log)
-        top = runtime.start(Mode.EDIT if fresh or deletes else Mode.GROWTH)
-        log.append((runtime.set_top, top))
-        plus: Delta = {}
+        given: Delta = {}
+        top = runtime.start(_EDIT if fresh or deletes else _GROWTH, given)
         minus: Delta = {}
         try:
             if deletes:
                 self._unload(deletes, minus)
+            log.append((self._take_back, (top, given)))
             self._load(adds)
-            touched = runtime.touched
-            for store in touched:
-                rows = plus[store.name] = runtime.flush(store)
-                store.published = True
-                log.append((store.remove, rows))
-            touched.clear()
-            runtime.begin_derivation()
+            plus = given.copy()
             if minus:
                 _cancel(plus, minus)
             self._evaluation.run(plus, minus, runtime.mode(), fresh)
@@ -331,8 +326,16 @@ class Database:
             raise
         return plus, minus
 
+    def _take_back(self, base: tuple[int, Delta]) -> None:
+        """Remove a commit's base rows, and forget the entities that they brought."""
+        top, given = base
+        stores = self._runtime.stores
+        for name, rows in given.items():
+            stores[name].remove(rows)
+        self._runtime.set_top(top)
+
     def _load(self, adds: Facts) -> None:
-        """Store base rows. They are still among their stores' new rows afterwards."""
+        """Store base rows; the loaders note which are new."""
         loaders = self._loaders
         name = ""
         row: Any = ()

@@ -15,15 +15,18 @@ the log backwards restores the state of before, also from the middle.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
-from reprise.datalog.accumulate import View
 from reprise.datalog.clauses import Clause, Clauses
 from reprise.datalog.growth import Growth, Mode
 from reprise.datalog.runtime import Runtime
-from reprise.datalog.schedule import Compiler, Level, Stage, levels_of
+from reprise.datalog.schedule import Compiler, Handler, Level, Stage, levels_of
 from reprise.datalog.store import Store
 from reprise.lang.core import Row
+
+_CHUNK = 64
+"""Rows handed to a handler between two looks at the limits."""
 
 Delta = dict[str, list[Row]]
 """Rows by relation or view."""
@@ -46,36 +49,35 @@ class Evaluation:
         depth = {name: level.number for level in self._levels for name in level.relations}
         self._growth = Growth(clauses, depth)
         self._stages: list[list[Stage] | None] = [None] * len(Mode)
-        self._views: dict[int, list[View]] = {}
-        for view in runtime.views.values():
-            if view.spec.solutions in depth:
-                self._views.setdefault(depth[view.spec.solutions], []).append(view)
 
     def run(self, plus: Delta, minus: Delta, mode: int, fresh: tuple[Clause, ...] = ()) -> None:
         """Bring all levels up to date, and add what changes in them to ``plus`` and ``minus``.
 
         ``fresh`` clauses have never run: they are evaluated on everything that is stored.
         """
-        touched = self._runtime.touched
-        doomed = self._runtime.doomed
+        runtime = self._runtime
+        runtime.begin_derivation()
+        touched, doomed = runtime.touched, runtime.doomed
         for stage in self._stages[mode] or self._plan_stages(Mode(mode)):
             lost = [name for name in minus if name in stage.level.reads] if minus else None
             if not lost:
                 for name, handler in stage.deleting_negated:
                     if name in plus:
-                        handler.run(plus[name])
-            if lost or doomed:
+                        self._feed(handler, plus[name])
+            if lost or doomed or fresh:
                 self._level_with_deletions(stage, lost or [], plus, minus, fresh)
             else:
                 for name, handler in stage.inserting:
                     if name in plus:
-                        handler.run(plus[name])
-                if fresh:
-                    self._run_fresh(stage.level, fresh)
+                        rows = plus[name]
+                        if len(rows) > _CHUNK:
+                            self._feed(handler, rows)
+                        else:
+                            handler.run(rows)
                 if touched:
                     self._settle(stage, plus)
-            if stage.level.number in self._views:
-                self._update_views(stage.level, plus, minus)
+            if stage.views:
+                self._update_views(stage, plus, minus)
 
     def _plan_stages(self, mode: Mode) -> list[Stage]:
         stages = [Stage(self._compiler, level, mode, self._growth) for level in self._levels]
@@ -89,45 +91,79 @@ class Evaluation:
 
     # --- insertion ---
 
+    def _feed(self, handler: Handler, rows: list[Row]) -> None:
+        """Hand rows to a handler, and count in between what it finds."""
+        if len(rows) <= _CHUNK:
+            handler.run(rows)
+            return
+        for start in range(0, len(rows), _CHUNK):
+            handler.run(rows[start : start + _CHUNK])
+            self._runtime.look()
+
     def _settle(self, stage: Stage, plus: Delta) -> None:
         """Join what the rules derived within the level until nothing is new; then publish it."""
-        touched = self._runtime.touched
-        if stage.recursive:
-            self._recur(stage, touched)
-        by_round = bool(stage.recursive) and not stage.linear
+        runtime = self._runtime
+        if stage.recursive_stores:
+            if stage.linear:
+                self._recur_linear(stage)
+            else:
+                self._recur_by_rounds(stage)
+        touched, environment, log = runtime.touched, runtime.environment, self._log
+        if not touched:
+            return
+        count = 0
         for store in touched:
-            if not by_round:
-                store.publish(store.new)
-            rows = self._runtime.flush(store)
-            self._log.append((store.remove, rows))
-            known = plus.get(store.name)
-            plus[store.name] = rows if known is None else [*known, *rows]
+            name, rows = store.name, store.new
+            store.new = environment[store.new_name] = []
+            log.append((store.remove, rows))
+            if stage.linear:
+                store.publish(rows)
+            plus[name] = [*plus[name], *rows] if name in plus else rows
+            count += len(rows)
+        runtime.spend(count, touched[-1])
         touched.clear()
 
-    def _recur(self, stage: Stage, touched: list[Store]) -> None:
-        """Semi-naive rounds. ``touched`` and each store's ``new`` grow meanwhile.
+    def _recur_linear(self, stage: Stage) -> None:
+        """No handler sees the level's own relations, so rows can be joined as they are found.
 
-        In a linear level the handlers do not see the level's own relations, so a round need not
-        wait for the previous one to be indexed, and may run into the next.
+        A live handler follows the list of new rows while it grows.
         """
+        done = dict.fromkeys(stage.recursive, 0)
+        pending = True
+        while pending:
+            pending = False
+            for store, handler in stage.recursive_stores:
+                rows, start = store.new, done[store.name]
+                while start < len(rows):
+                    if handler.live:
+                        following: Any = iter(rows)
+                        following.__setstate__(start)
+                        handler.run(islice(following, _CHUNK))
+                        start = min(start + _CHUNK, len(rows))
+                    else:
+                        batch = rows[start : start + _CHUNK]
+                        handler.run(batch)
+                        start += len(batch)
+                    pending = len(done) > 1
+                    if len(rows) > _CHUNK:
+                        self._runtime.look()
+                done[store.name] = start
+
+    def _recur_by_rounds(self, stage: Stage) -> None:
+        """Semi-naive rounds: publish what the last one found, then join it with everything."""
         done: dict[Store, int] = {}
         pending = True
         while pending:
             pending = False
-            for store in touched:
-                rows = store.new
-                start, end = done.get(store, 0), len(rows)
-                if start == end:
-                    continue
-                handler = stage.recursive.get(store.name)
-                live = stage.linear and start == 0 and handler is not None and handler.live
-                batch = rows if live else rows[start:]
-                if not stage.linear:
+            for store in self._runtime.touched:
+                batch = store.new[done.get(store, 0) :]
+                if batch:
+                    done[store] = len(store.new)
                     store.publish(batch)
-                if handler is not None:
-                    handler.run(batch)
-                    pending = True
-                done[store] = len(rows) if live else end
+                    handler = stage.recursive.get(store.name)
+                    if handler is not None:
+                        self._feed(handler, batch)
+                        pending = True
 
     # --- deletion ---
 
@@ -150,10 +186,10 @@ class Evaluation:
         self._rederive(dead, stage, inserted)
         for name, handler in stage.inserting:
             if name in plus:
-                handler.run(plus[name])
+                self._feed(handler, plus[name])
         for name, handler in stage.inserting_negated:
             if name in minus:
-                handler.run(minus[name])
+                self._feed(handler, minus[name])
         self._run_fresh(stage.level, fresh)
         self._settle(stage, inserted)
         self._report(dead, inserted, plus, minus)
@@ -171,11 +207,11 @@ class Evaluation:
         for name in lost:
             handler = stage.deleting.get(name)
             if handler is not None:
-                handler.run(minus[name])
+                self._feed(handler, minus[name])
         if lost:
             for name, handler in stage.deleting_negated:
                 if name in plus:
-                    handler.run(plus[name])
+                    self._feed(handler, plus[name])
         marked: dict[Store, None] = {}
         while doomed:
             store = doomed.pop()
@@ -230,8 +266,8 @@ class Evaluation:
 
     # --- aggregates ---
 
-    def _update_views(self, level: Level, plus: Delta, minus: Delta) -> None:
-        for view in self._views[level.number]:
+    def _update_views(self, stage: Stage, plus: Delta, minus: Delta) -> None:
+        for view in stage.views:
             solutions = (plus.get(view.spec.solutions, []), minus.get(view.spec.solutions, []))
             if not solutions[0] and not solutions[1]:
                 continue

@@ -12,6 +12,7 @@ import keyword
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from reprise.datalog.values import is_entity
 from reprise.lang.core import Relation
@@ -41,29 +42,29 @@ class Layout:
     shape: Shape
     name: str
 
-    @property
+    @cached_property
     def key(self) -> tuple[int, ...]:
         """The key columns that the primary dictionary uses; none for ``ROWS``."""
         if self.shape not in (Shape.KEYED, Shape.NESTED):
             return ()
         return tuple(i for i, column in enumerate(self.relation.columns) if column.key)
 
-    @property
+    @cached_property
     def rows(self) -> str:
         """The name of the primary dictionary."""
         return f"{self.name}_{'values' if self.shape is Shape.VALUES else 'rows'}"
 
-    @property
+    @cached_property
     def new(self) -> str:
         """The name of the list of rows derived in the current round."""
         return f"{self.name}_new"
 
-    @property
+    @cached_property
     def store(self) -> str:
         """The name of the store object itself."""
         return f"{self.name}_store"
 
-    @property
+    @cached_property
     def scan(self) -> str:
         """The name of a function that returns an iterable of all rows."""
         return f"{self.name}_scan"

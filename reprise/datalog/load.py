@@ -2,9 +2,9 @@
 
 A loader checks column types, refuses a second row with the same key, maintains the indexes that
 exist, notes how the row bears on the commit's :class:`~reprise.datalog.growth.Mode` (the globals
-``LOW``, ``TOP`` and ``MODE``), and appends the row, if it is new, to the store's list of new rows.
-Invariant: a row is in that list exactly if this commit put it into the primary and all indexes,
-also when the loader stops with an error.
+``LOW``, ``TOP``, ``MODE`` and ``OWNER``), and enters the row, if it is new, into ``GIVEN``, the
+commit's new base rows by relation. Invariant: a row is in ``GIVEN`` exactly if this commit put it
+into the primary and all indexes, also when the loader stops with an error.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def loader_source(
     ]
     wrong.append("type(row) is not tuple" if names else "row != ()")
     lines = [
-        *(["global TOP, MODE"] if owned is not None else []),
+        *(["global TOP, MODE, OWNER"] if owned is not None else []),
         *unpack,
         f"if {' or '.join(f'({w})' if ' and ' in w else w for w in wrong)}:",
         f"    row = adapt({layout.store}.layout.relation, row)",
@@ -71,8 +71,9 @@ def loader_source(
         *(_mode_lines(owned) if owned is not None else []),
         *_store_lines(layout),
         *(line for index in indexes for line in _index_lines(layout, index)),
-        f"if not {layout.new}: touched.append({layout.store})",
-        f"{layout.new}.append(row)",
+        f"rows = GIVEN.get({layout.relation.name!r})",
+        f"if rows is None: GIVEN[{layout.relation.name!r}] = [row]",
+        "else: rows.append(row)",
     ]
     return "\n".join([f"def load_{layout.name}(row):", *(f"    {line}" for line in lines)]) + "\n"
 
@@ -89,12 +90,19 @@ def _mode_lines(owned: Ownership) -> list[str]:
             f"        if c{column} > TOP: TOP = c{column}",
             f"    elif MODE == {int(Mode.GROWTH)}: MODE = {int(Mode.BATCH)}",
         ]
-    for column in (owned.owner, *owned.same):
+    for column in owned.same:
         lines += [
             f"if c{column} > TOP: TOP = c{column}",
             f"elif c{column} <= LOW: MODE = {int(Mode.EDIT)}",
         ]
-    return lines
+    return [
+        *lines,
+        # Facts mostly arrive owner by owner: look closer only when the owner changes.
+        f"if {owner} != OWNER:",
+        f"    if {owner} > TOP: TOP = {owner}",
+        f"    elif {owner} <= LOW: MODE = {int(Mode.EDIT)}",
+        f"    OWNER = {owner}",
+    ]
 
 
 def _store_lines(layout: Layout) -> list[str]:

@@ -96,17 +96,25 @@ class Dispatch:
 
 
 def plan(
-    variant: Variant, catalog: Catalog, growing: frozenset[str], dispatch: Dispatch | None = None
+    variant: Variant, catalog: Catalog, growing: Growing, dispatch: Dispatch | None = None
 ) -> tuple[Step, ...]:
-    """The steps of ``variant``, the last of them its ``DO``.
-
-    ``growing`` are the relations that may gain rows while the plan runs; scans copy those first.
-    """
+    """The steps of ``variant``, the last of them its ``DO``."""
     planner = _Planner(variant, catalog, growing)
     planner.start(dispatch)
     planner.join()
     planner.finish()
     return tuple(planner.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """Relations that may gain rows while a plan runs, and those of them that are recursive.
+
+    Scans of the former copy first; the latter are expected to gain many.
+    """
+
+    relations: frozenset[str] = frozenset()
+    recursive: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +129,12 @@ class _Access:
 
 
 class _Planner:
-    def __init__(self, variant: Variant, catalog: Catalog, growing: frozenset[str]) -> None:
+    def __init__(self, variant: Variant, catalog: Catalog, growing: Growing) -> None:
         self._variant = variant
         self._clause = variant.clause
         self._catalog = catalog
-        self._growing = growing
+        self._growing = growing.relations
+        self._recursive = growing.recursive
         self._types = variant.clause.types
         self._left = [
             literal
@@ -394,13 +403,32 @@ class _Planner:
             return _Access((0, 0, text), atom, "test", text, known)
         if layout.key and known.issuperset(layout.key):
             text = self._by_key(atom, layout)
-            rest = len(known) - len(layout.key)
-            return _Access((1, -rest, text), atom, "fetch", text, frozenset(layout.key))
+            promise = self._promise(atom, layout, known)
+            return _Access((1, -promise, text), atom, "fetch", text, frozenset(layout.key))
         bucket, covered = self._bucket(atom, layout, known)
         if known == covered and self._only_existence(atom, known):
             return _Access((2, 0, bucket), atom, "test", self._truth(atom, layout, known), known)
         cost = (4, size * 8 - len(covered), bucket) if known else (6, size, bucket)
         return _Access(cost, atom, "each", self._iterable(atom, layout, covered), covered)
+
+    def _promise(self, atom: Atom, layout: Layout, known: frozenset[int]) -> int:
+        """How much a look-up by key helps: tests that it allows at once, then ones it enables.
+
+        A test against a symbol comes first: it tells operators apart.
+        """
+        tested = known.difference(layout.key)
+        symbols = sum(isinstance(atom.terms[i], Const) and layout.dispatchable(i) for i in tested)
+        fresh = {
+            term.name
+            for i, term in enumerate(atom.terms)
+            if i not in known and isinstance(term, Var)
+        }
+        enabled = sum(
+            not fresh.isdisjoint(body_variables(literal))
+            for literal in self._left
+            if literal is not atom
+        )
+        return symbols * 10_000 + len(tested) * 100 + enabled
 
     def _usable(self, layout: Layout, column: int, term: Expr) -> bool:
         """Whether a term's value is known in the form in which the column stores it."""
@@ -553,21 +581,35 @@ class _Planner:
                 texts.append(constant_text(constant(term.value, column.type)))
             else:
                 texts.append(self._stored(self._code(term), column.type))
-        action = _insertion if self._variant.purpose is Purpose.INSERT else _deletion
-        self.steps.append(Step(StepKind.DO, action(layout, _row_text(texts))))
+        row = _row_text(texts)
+        if self._variant.purpose is Purpose.DELETE:
+            self.steps.append(Step(StepKind.DO, _deletion(layout, row)))
+            return
+        loops = sum(step.kind is StepKind.EACH for step in self.steps)
+        self.steps.append(Step(StepKind.DO, _insertion(layout, row, self._often(), loops > 1)))
+
+    def _often(self) -> bool:
+        """Whether head rows are likely to be found so often that a call for each would tell."""
+        return self._clause.head.relation in self._recursive or len(self._clause.body) <= 3
 
 
-def _insertion(layout: Layout, row: str) -> str:
+def _insertion(layout: Layout, row: str, often: bool, unbounded: bool) -> str:
+    """Add a head row: in line, or by a call where that is rare.
+
+    Two loops or more may find any number of rows before the evaluator counts them, so there the
+    limit is checked row by row.
+    """
+    if not often and not unbounded:
+        return f"found({layout.store}, {row})"
+    check = f"    if len({layout.new}) > ROOM[0]: overflow({layout.store})" if unbounded else ""
     return (
         f"row = {row}\n"
         f"if row not in {layout.rows}:\n"
         f"    {layout.rows}[row] = None\n"
-        f"    if not {layout.new}:\n"
-        f"        touched.append({layout.store})\n"
+        f"    if not {layout.new}: touched.append({layout.store})\n"
         f"    {layout.new}.append(row)\n"
-        f"    if len({layout.new}) > ROOM[0]:\n"
-        f"        overflow({layout.store})"
-    )
+        f"{check}"
+    ).rstrip("\n")
 
 
 def _deletion(layout: Layout, row: str) -> str:

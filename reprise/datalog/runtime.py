@@ -75,16 +75,19 @@ class Runtime:
         self.on_index: Callable[[Store], None] = lambda store: None
         self._cache = cache
         self._names: set[str] = set()
-        self._environment: dict[str, Any] = {
+        self.environment: dict[str, Any] = {
             **arithmetic.ENVIRONMENT,
             "EMPTY": {},
             "LOW": -1,
             "TOP": -1,
             "MODE": int(Mode.GROWTH),
+            "OWNER": -1,
+            "GIVEN": {},
             "ROOM": self.room,
             "DEADLINE": self.deadline,
             "touched": self.touched,
             "doom": self._doom,
+            "found": self._found,
             "overflow": self._overflow,
             "expired": self._expired,
             "clock": time.monotonic,
@@ -104,7 +107,8 @@ class Runtime:
         """An empty store for a relation, entered into the environment."""
         layout = self._layout(relation, shape_of(relation, derived))
         store = self.stores[relation.name] = make_store(layout)
-        self._environment.update(
+        store.published = not derived
+        self.environment.update(
             {
                 layout.rows: store.rows,
                 layout.new: store.new,
@@ -118,7 +122,7 @@ class Runtime:
         """An empty view, entered into the environment."""
         layout = self._layout(spec.relation, Shape.VALUES)
         view = self.views[spec.name] = View(spec, layout)
-        self._environment[layout.rows] = view.values
+        self.environment[layout.rows] = view.values
 
     def rename(self, old: str, relation: Relation) -> None:
         """Let the rows of ``old`` belong to ``relation`` from now on."""
@@ -136,7 +140,7 @@ class Runtime:
         """The index of ``store`` on ``columns``, built now if need be."""
         if columns not in store.indexes:
             index = store.build(columns)
-            self._environment[store.layout.index(columns)] = index.buckets
+            self.environment[store.layout.index(columns)] = index.buckets
             self.on_index(store)
         return store.indexes[columns].buckets
 
@@ -144,8 +148,8 @@ class Runtime:
         """The name of an index that some plan wants, bound to a placeholder if it is new."""
         store = self.stores[relation]
         name = store.layout.index(columns)
-        if name not in self._environment:
-            self._environment[name] = _Unbuilt(self, store, columns)
+        if name not in self.environment:
+            self.environment[name] = _Unbuilt(self, store, columns)
         return name
 
     # --- code ---
@@ -154,7 +158,7 @@ class Runtime:
         """The function called ``name`` that ``source`` defines."""
         self.sources[name] = source
         defined: dict[str, Callable[..., Any]] = {}
-        exec(compiled(source, name, self._cache), self._environment, defined)
+        exec(compiled(source, name, self._cache), self.environment, defined)
         return defined[name]
 
     # --- what generated code calls ---
@@ -166,6 +170,13 @@ class Runtime:
             store.dead[row] = None
             store.dying.append(row)
 
+    def _found(self, store: Store, row: Row) -> None:
+        if row not in store.rows:
+            store.rows[row] = None
+            if not store.new:
+                self.touched.append(store)
+            store.new.append(row)
+
     def _overflow(self, store: Store) -> NoReturn:
         raise LimitError(store.name, "max_derived_rows", self.limits.max_derived_rows)
 
@@ -176,21 +187,26 @@ class Runtime:
 
     # --- a commit's progress ---
 
-    def start(self, mode: Mode) -> int:
-        """Begin a commit that promises ``mode`` at best; the largest entity id so far."""
-        environment = self._environment
+    def start(self, mode: int, given: dict[str, list[Row]]) -> int:
+        """Begin a commit that promises ``mode`` at best; the largest entity id so far.
+
+        Loaders will enter new base rows into ``given``.
+        """
+        environment = self.environment
         top: int = environment["TOP"]
         environment["LOW"] = top
-        environment["MODE"] = int(mode)
+        environment["OWNER"] = -1
+        environment["MODE"] = mode
+        environment["GIVEN"] = given
         return top
 
     def set_top(self, top: int) -> None:
         """Return to an earlier largest entity id."""
-        self._environment["TOP"] = top
+        self.environment["TOP"] = top
 
     def mode(self) -> int:
         """The :class:`Mode` that the rows loaded so far allow."""
-        mode: int = self._environment["MODE"]
+        mode: int = self.environment["MODE"]
         return mode
 
     def begin_derivation(self) -> None:
@@ -199,12 +215,19 @@ class Runtime:
         if self.timed:
             self.deadline[0] = time.monotonic() + (self.limits.max_seconds or 0.0)
 
-    def flush(self, store: Store) -> list[Row]:
-        """Hand over what a level derived, and deduct it from the allowance."""
-        rows = store.new
-        store.new = self._environment[store.layout.new] = []
-        self.room[0] -= len(rows)
-        return rows
+    def look(self) -> None:
+        """Stop if what is derived but not settled exceeds the allowance."""
+        count = 0
+        for store in self.touched:
+            count += len(store.new)
+            if count > self.room[0]:
+                self._overflow(store)
+
+    def spend(self, rows: int, store: Store) -> None:
+        """Deduct settled rows, the last of them of ``store``, from the allowance."""
+        self.room[0] -= rows
+        if self.room[0] < 0:
+            self._overflow(store)
 
     def withdraw(self) -> None:
         """Forget everything derived but not published, after an error."""

@@ -13,12 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from reprise.datalog.accumulate import View
 from reprise.datalog.clauses import Clause, Clauses, Lookup
 from reprise.datalog.emit import function_source
 from reprise.datalog.growth import Growth, Mode
 from reprise.datalog.layout import Layout
-from reprise.datalog.plan import Catalog, Dispatch, Purpose, Step, Variant, plan
+from reprise.datalog.plan import Catalog, Dispatch, Growing, Purpose, Step, Variant, plan
 from reprise.datalog.runtime import Runtime
+from reprise.datalog.store import Store
 from reprise.datalog.values import constant
 from reprise.lang.core import Atom, Const, Expr, Member, Row, Value
 from reprise.lang.stratify import components
@@ -36,6 +38,11 @@ class Level:
     relations: frozenset[str]
     clauses: list[Clause] = field(default_factory=list)
     reads: frozenset[str] = frozenset()
+
+    @property
+    def growing(self) -> Growing:
+        """What changes while the level is evaluated."""
+        return Growing(self.relations, self.relations & self.reads)
 
 
 def levels_of(clauses: Clauses) -> list[Level]:
@@ -99,6 +106,10 @@ class Stage:
         inserting = groups.get((Purpose.INSERT, False), [])
         self.inserting = [item for item in inserting if item[0] not in level.relations]
         self.recursive = {name: run for name, run in inserting if name in level.relations}
+        self.views = compiler.views(level)
+        self.recursive_stores = [
+            (compiler.store(name), run) for name, run in self.recursive.items()
+        ]
         self.inserting_negated = groups.get((Purpose.INSERT, True), [])
         self.deleting = dict(groups.get((Purpose.DELETE, False), []))
         self.deleting_negated = groups.get((Purpose.DELETE, True), [])
@@ -136,6 +147,15 @@ class Compiler:
         # Modes often need the same variants, and so the same text.
         self._functions: dict[str, Callable[..., object]] = {}
 
+    def store(self, relation: str) -> Store:
+        """Where the rows of ``relation`` are."""
+        return self._runtime.stores[relation]
+
+    def views(self, level: Level) -> list[View]:
+        """The aggregates over relations of ``level``."""
+        views = self._runtime.views.values()
+        return [view for view in views if view.spec.solutions in level.relations]
+
     def _size(self, relation: str) -> int:
         return len(self._runtime.stores[relation])
 
@@ -168,7 +188,7 @@ class Compiler:
 
     def _over_rows(self, stem: str, variants: list[Variant], level: Level) -> Handler:
         def first_use(rows: Iterable[Row]) -> None:
-            plans = [plan(variant, self._catalog, level.relations) for variant in variants]
+            plans = [plan(variant, self._catalog, level.growing) for variant in variants]
             handler.run = self._compile(stem, plans, over_rows=True)
             handler.run(rows)
 
@@ -184,7 +204,7 @@ class Compiler:
             def run(row: Row) -> None:
                 dispatch = Dispatch(column, value)
                 plans = [
-                    plan(variant, self._catalog, level.relations, dispatch)
+                    plan(variant, self._catalog, level.growing, dispatch)
                     for variant in table[value]
                 ]
                 functions[value] = self._compile(f"{stem}_{_label(value)}", plans)
@@ -223,7 +243,7 @@ class Compiler:
             for clause in self._clauses.clauses
             if clause.head.relation == relation
         ]
-        plans = [plan(variant, self._catalog, frozenset()) for variant in variants]
+        plans = [plan(variant, self._catalog, Growing()) for variant in variants]
         function = self._compile(f"check_{self._runtime.layouts[relation].name}", plans)
         return lambda row: function(row) is True
 
@@ -237,7 +257,7 @@ class Compiler:
         if any(not len(store) for store in stores.values()):
             return
         start = min(stores, key=lambda i: (len(stores[i]), i))
-        steps = plan(Variant(clause, start, Purpose.INSERT), self._catalog, level.relations)
+        steps = plan(Variant(clause, start, Purpose.INSERT), self._catalog, level.growing)
         name = f"full_{self._runtime.layouts[clause.head.relation].name}"
         self._compile(name, [steps], over_rows=True)(list(stores[start]))
 

@@ -60,6 +60,7 @@ class Store:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.name = layout.relation.name
+        self.new_name = layout.new
         self.rows: dict[Any, Any] = {}
         self.indexes: dict[tuple[int, ...], Index] = {}
         self.published = False
