@@ -48,7 +48,8 @@ class TensorType:
         return total
 
     def __str__(self) -> str:
-        dims = "*" if self.shape is None else ", ".join("?" if e is None else str(e) for e in self.shape)
+        extents = [] if self.shape is None else ["?" if e is None else str(e) for e in self.shape]
+        dims = "..." if self.shape is None else ", ".join(extents)
         return f"{self.dtype or '?'}[{dims}]"
 
 
@@ -125,7 +126,9 @@ class Graph:
     _next: int = 0
     _bodies: int = 0
 
-    def add_input(self, name: str, type: TensorType, role: Role = Role.INPUT, body: int = 0) -> Tensor:
+    def add_input(
+        self, name: str, type: TensorType, role: Role = Role.INPUT, body: int = 0
+    ) -> Tensor:
         """Add a graph input (or, with ``role``, a body's formal input)."""
         return self._source(name, type, role, None, body)
 
