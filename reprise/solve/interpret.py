@@ -14,6 +14,7 @@ from typing import Any
 
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
+from reprise.lang.format import show
 from reprise.lang.symbols import suggest
 from reprise.solve.arithmetic import Value, same
 from reprise.solve.plan import (
@@ -28,7 +29,7 @@ from reprise.solve.plan import (
 )
 from reprise.solve.reading import NATIVE, Absent, Scope, belongs, evaluate, holds
 from reprise.solve.shapes import ShapeError
-from reprise.solve.spelling import show, spell, spell_condition, spell_domain
+from reprise.solve.spelling import spell
 from reprise.uir.graph import Attribute, Extent, TensorType
 from reprise.uir.inference import SignatureError, Typing
 
@@ -163,7 +164,7 @@ class _Interpreter:
         match same(bound, value):
             case False:
                 what = "shapes" if isinstance(value, tuple) else "extents"
-                message = f"{what} {show(bound)} and {show(value)} differ ({name})"
+                message = f"{what} {spell(bound)} and {spell(value)} differ ({name})"
                 raise self._error("extent", message, port.name.text)
             case None:
                 self.certain = False
@@ -218,8 +219,8 @@ class _Interpreter:
         symbol = attribute.variable in self.plan.symbols
         match NATIVE.compare("==", value, bound, symbol):
             case False:
-                message = f"attribute `{attribute.name}` is {show(value)}, the operands say "
-                raise self._error("attribute-conflict", message + show(bound), attribute.name)
+                message = f"attribute `{attribute.name}` is {spell(value)}, the operands say "
+                raise self._error("attribute-conflict", message + spell(bound), attribute.name)
             case None:
                 self.certain = False
 
@@ -242,7 +243,7 @@ class _Interpreter:
         if value is not None and value != expanded:
             raise self._error(
                 "attribute-conflict",
-                f"`{attribute.name}` is {show(value)} but `{attribute.short}` is {show(number)}",
+                f"`{attribute.name}` is {spell(value)} but `{attribute.short}` is {spell(number)}",
                 attribute.short,
             )
         return expanded
@@ -252,7 +253,7 @@ class _Interpreter:
         if typed is None:
             hint = suggest(value, DTYPES) if type == "dtype" and isinstance(value, str) else None
             raise self._error(
-                "attribute-type", f"attribute `{name}` is {type}, not {show(value)}", name, hint
+                "attribute-type", f"attribute `{name}` is {type}, not {spell(value)}", name, hint
             )
         return typed
 
@@ -272,7 +273,7 @@ class _Interpreter:
         if inside is False:
             raise self._error(
                 "attribute-domain",
-                f"attribute `{attribute.name}` is {show(value)}, not {self._choice(attribute)}",
+                f"attribute `{attribute.name}` is {spell(value)}, not {self._choice(attribute)}",
                 attribute.name,
                 self._suggestion(attribute, value),
             )
@@ -282,12 +283,12 @@ class _Interpreter:
         assert attribute.domain is not None
         match attribute.domain:
             case ast.RangeDomain(low, ast.Number(math.inf)):
-                return f"at least {spell(low)}"
+                return f"at least {show(low)}"
             case ast.RangeDomain(low, high):
-                return f"from {spell(low)} to {spell(high)}"
+                return f"from {show(low)} to {show(high)}"
             case _:
                 members = self._members(attribute.domain)
-                few = ", ".join(map(show, members[:8]))
+                few = ", ".join(map(spell, members[:8]))
                 return f"one of {few}" + (", …" if len(members) > 8 else "")
 
     def _suggestion(self, attribute: AttributePlan, value: Any) -> str | None:
@@ -332,7 +333,7 @@ class _Interpreter:
                 raise self._error("axis", f"there is no axis {axis} in rank {rank}")
         resolved = tuple(axis + rank if axis < 0 else axis for axis in axes)
         if len(set(resolved)) != len(resolved):
-            raise self._error("axis", f"axes {show(value)} name one axis twice")
+            raise self._error("axis", f"axes {spell(value)} name one axis twice")
         if step.word == "axis_set":
             resolved = tuple(sorted(resolved))
         variables[step.variable] = resolved[0] if single else resolved
@@ -352,7 +353,7 @@ class _Interpreter:
         except Absent:
             return
         except (ShapeError, IndexError, ZeroDivisionError) as error:
-            raise self._failure(error, spell_condition(condition)) from None
+            raise self._failure(error, show(condition)) from None
         if truth is False:
             raise self._condition_error(condition)
         if truth is None:
@@ -375,8 +376,8 @@ class _Interpreter:
         extent = operand.shape[step.index]
         match same(extent, wanted):
             case False:
-                needed = f"{spell(step.expr)} = {show(wanted)}"
-                message = f"`{port.name}` has extent {show(extent)} where {needed} is needed"
+                needed = f"{show(step.expr)} = {spell(wanted)}"
+                message = f"`{port.name}` has extent {spell(extent)} where {needed} is needed"
                 raise self._error("extent", message, port.name.text)
             case None:
                 self.certain = False
@@ -386,21 +387,21 @@ class _Interpreter:
             case ast.Membership(ast.Variable(name), domain, False) if name in self.plan.dtypes:
                 dtype = self.scope.variables[name]
                 return self._error(
-                    "dtype", f"element type {dtype} is not in {spell_domain(domain)} ({name})"
+                    "dtype", f"element type {dtype} is not in {show(domain)} ({name})"
                 )
         values = {}
         for variable in variables(condition):
             if variable.name in self.scope.variables:
-                values[variable.name] = show(self.scope.variables[variable.name])
+                values[variable.name] = spell(self.scope.variables[variable.name])
         shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-        text = f"{spell_condition(condition)} does not hold"
+        text = f"{show(condition)} does not hold"
         return self._error("condition", f"{text}: {shown}" if shown else text)
 
     def _evaluate(self, expr: ast.Expr) -> Any:
         try:
             return evaluate(expr, self.scope, NATIVE)
         except (ShapeError, IndexError, ZeroDivisionError) as error:
-            raise self._failure(error, spell(expr)) from None
+            raise self._failure(error, show(expr)) from None
 
     def _failure(self, error: Exception, text: str) -> SignatureError:
         match error:

@@ -16,6 +16,7 @@ from typing import Any
 
 from reprise.lang.dtypes import DTYPES
 from reprise.solve.arithmetic import Value, known, minus, plus, product, same, times
+from reprise.solve.spelling import spell
 from reprise.uir.graph import Extent
 
 List = tuple[Extent, ...]
@@ -262,7 +263,7 @@ def permute(items: List | None, order: tuple[int, ...] | None) -> List | None:
     if items is None or order is None:
         return None if order is None else (None,) * len(order)
     if len(order) != len(items) or set(order) != set(range(len(items))):
-        raise ShapeError(f"{_show(order)} is not a permutation of {len(items)} axes")
+        raise ShapeError(f"{spell(order)} is not a permutation of {len(items)} axes")
     return tuple(items[axis] for axis in order)
 
 
@@ -275,7 +276,7 @@ def insert(items: List | None, axes: Value) -> List | None:
     count = len(items) + len(wanted)  # type: ignore[arg-type]
     at = _axes(axes, count)
     if len(at) != len(wanted):  # type: ignore[arg-type]
-        raise ShapeError(f"axes {_show(axes)} name one axis twice")
+        raise ShapeError(f"axes {spell(axes)} name one axis twice")
     rest = iter(items)
     return tuple(1 if axis in at else next(rest) for axis in range(count))
 
@@ -336,10 +337,10 @@ def common(shapes: Sequence[List | None] | None) -> List | None:
             result = list(shape)
             continue
         if len(shape) != len(result):
-            raise ShapeError(f"shapes {_show(tuple(result))} and {_show(shape)} differ")
+            raise ShapeError(f"shapes {spell(tuple(result))} and {spell(shape)} differ")
         for axis, extent in enumerate(shape):
             if same(result[axis], extent) is False:
-                raise ShapeError(f"shapes {_show(tuple(result))} and {_show(shape)} differ")
+                raise ShapeError(f"shapes {spell(tuple(result))} and {spell(shape)} differ")
             if not isinstance(result[axis], int):
                 result[axis] = extent if extent is not None else result[axis]
     return None if result is None else tuple(result)
@@ -364,7 +365,7 @@ def concat_dims(shapes: Sequence[List | None] | None, axis: Value) -> List | Non
     except ShapeError:
         other = next(s for s, b in zip(present, blank, strict=True) if same(b, blank[0]) is False)
         raise ShapeError(
-            f"shapes {_show(first)} and {_show(other)} differ along another axis than {at}"
+            f"shapes {spell(first)} and {spell(other)} differ along another axis than {at}"
         ) from None
     joined = total(tuple(shape[at] for shape in present))
     return put(agreed, at, joined)  # type: ignore[no-any-return]
@@ -382,7 +383,7 @@ def split_dims(
         return (None,) * len(sizes)
     (at,) = _axes(axis, len(items))
     if same(total(sizes), items[at]) is False:
-        raise ShapeError(f"sizes {_show(sizes)} do not add up to the extent {items[at]}")
+        raise ShapeError(f"sizes {spell(sizes)} do not add up to the extent {items[at]}")
     return tuple(put(items, at, size) for size in sizes)
 
 
@@ -430,7 +431,7 @@ def slice_dims(
             f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(strides)} steps"
         )
     if len(_axes(axes, len(items))) != len(axes):
-        raise ShapeError(f"axes {_show(axes)} name one axis twice")
+        raise ShapeError(f"axes {spell(axes)} name one axis twice")
     result = list(items)
     for start, end, axis, step in zip(starts, ends, axes, strides, strict=True):
         if step == 0:
@@ -466,7 +467,7 @@ def pad_dims(
 
 def _check_pads(items: List, pads: tuple[int, ...], axes: tuple[int, ...]) -> None:
     if len(_axes(axes, len(items))) != len(axes):
-        raise ShapeError(f"axes {_show(axes)} name one axis twice")
+        raise ShapeError(f"axes {spell(axes)} name one axis twice")
     if len(pads) != 2 * len(axes):
         raise ShapeError(f"{len(pads)} pads for {len(axes)} axes")
 
@@ -540,7 +541,7 @@ def reshape_dims(items: List | None, shape: List | None, allowzero: Value) -> Li
             result[axis] = None if items is None else items[axis]
     unknown = [axis for axis, extent in enumerate(shape) if extent == -1]
     if len(unknown) > 1:
-        raise ShapeError(f"{_show(shape)} has more than one -1")
+        raise ShapeError(f"{spell(shape)} has more than one -1")
     if items is None:
         for axis in unknown:
             result[axis] = None
@@ -550,7 +551,7 @@ def reshape_dims(items: List | None, shape: List | None, allowzero: Value) -> Li
         result[unknown[0]] = _left_over(items, tuple(result), shape)
         return tuple(result)
     if same(product(items), product(result)) is False:
-        raise ShapeError(f"{product(items)} elements do not fit the shape {_show(shape)}")
+        raise ShapeError(f"{product(items)} elements do not fit the shape {spell(shape)}")
     return tuple(result)
 
 
@@ -698,7 +699,7 @@ def _stretch(column: tuple[Extent, ...], shapes: tuple[List | None, ...]) -> Ext
     """The extent that ``column`` broadcasts to: whatever is not 1, if there is one answer."""
     fixed = {e for e in column if isinstance(e, int) and e != 1}
     if len(fixed) > 1:
-        shown = " and ".join(_show(s) for s in shapes if s is not None)
+        shown = " and ".join(spell(s) for s in shapes if s is not None)
         raise ShapeError(f"shapes {shown} do not broadcast")
     if fixed:
         return fixed.pop()
@@ -716,10 +717,10 @@ def _left_over(items: List, taken: List, shape: List) -> Extent:
     have = math.prod(e for e in items if isinstance(e, int))
     used = math.prod(e for e in taken if isinstance(e, int))
     if used == 0:
-        raise ShapeError(f"-1 in {_show(shape)} could be anything, or nothing")
+        raise ShapeError(f"-1 in {spell(shape)} could be anything, or nothing")
     if known(items) and known(taken):
         if have % used:
-            raise ShapeError(f"{have} elements cannot be divided into the shape {_show(shape)}")
+            raise ShapeError(f"{have} elements cannot be divided into the shape {spell(shape)}")
         return have // used
     above = Counter(e for e in items if not isinstance(e, int))
     below = Counter(e for e in taken if not isinstance(e, int))
@@ -757,9 +758,3 @@ def _bind_term(
                 f"`{equation}`: index {letter} has extents {extents[letter]} and {extent}"
             )
     return shape[len(before) : tail]
-
-
-def _show(items: Value) -> str:
-    if isinstance(items, tuple):
-        return "[" + ", ".join("?" if i is None else str(i) for i in items) + "]"
-    return str(items)

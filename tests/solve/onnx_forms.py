@@ -419,8 +419,10 @@ FORMS: dict[str, Build] = {
 }
 
 
-def infer(form: Form, operands: tuple[TensorType | None, ...], results: int) -> list[TensorType]:
-    """What ONNX's strict inference says of the node. Raises if it refuses it."""
+def model(
+    form: Form, operands: tuple[TensorType | None, ...], results: int
+) -> onnx.ModelProto:
+    """A model of one node, whose constants are initializers and whose results have no type."""
     names, values, initializers = [], [], []
     for i, operand in enumerate(form.inputs):
         name = f"i{i}"
@@ -446,11 +448,14 @@ def infer(form: Form, operands: tuple[TensorType | None, ...], results: int) -> 
         [helper.make_empty_tensor_value_info(name) for name in outputs],
         initializers,
     )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", onnx.defs.onnx_opset_version())]
-    )
+    opset = helper.make_opsetid("", onnx.defs.onnx_opset_version())
+    return helper.make_model(graph, opset_imports=[opset])
+
+
+def infer(form: Form, operands: tuple[TensorType | None, ...], results: int) -> list[TensorType]:
+    """What ONNX's strict inference says of the node. Raises if it refuses it."""
     inferred = onnx.shape_inference.infer_shapes(
-        model, check_type=True, strict_mode=True, data_prop=True
+        model(form, operands, results), check_type=True, strict_mode=True, data_prop=True
     )
     return [_type_of(value) for value in inferred.graph.output]
 
