@@ -434,7 +434,7 @@ class DenyDecl:
 @dataclass(frozen=True, slots=True)
 class MetaEntry:
     """``bug: "pytorch/pytorch#189787"``; keys: bug target affects symptom verdict severity since
-    fixed status owner advice found_by pass. A key may be repeated (several reports of one defect)."""
+    fixed status owner advice found_by pass. A key may be repeated (one defect, several reports)."""
 
     key: Ident
     value: str

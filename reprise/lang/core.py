@@ -41,8 +41,8 @@ class Relation:
     """The schema of a relation.
 
     ``entity``: every row is a fact *about* its owner — the entity in the first key column of an
-    entity sort (or the first entity column, if there is no key) — which arrives in the same commit as the owner itself and is
-    never changed afterwards. ``older`` names entity columns whose value is always strictly older
+    entity sort (or the first entity column, if there is no key) — which arrives in the same commit
+    as the owner itself and is never changed afterwards. ``older`` names entity columns whose value is always strictly older
     than the owner; ``same`` names entity columns whose value arrives in the same commit as the
     owner (a node's outputs). ``unknown`` (``@unknown(g, …)``) names relations over the leading key
     columns: where no row is present but one of them holds, the value is *unknown* rather than
@@ -212,7 +212,7 @@ def relations_in(body: Iterable[Literal]) -> Iterator[str]:
 
 
 def variables(part: Expr | Literal) -> Iterator[str]:
-    """Every variable name in an expression or literal, with repeats, aggregates' bodies included."""
+    """Variable names in an expression or literal, with repeats, aggregates' bodies included."""
     match part:
         case Var(name):
             yield name
