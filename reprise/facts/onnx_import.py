@@ -555,8 +555,8 @@ class _Importer:
         for name, tensor in zip(node.input, inputs, strict=True):
             if tensor is None:
                 continue
-            if (proto := self.protos.get(tensor.id)) is not None:
-                types[name] = proto
+            # An empty type where nothing is known: some operators crash on one that is missing.
+            types[name] = self.protos.get(tensor.id, b"")
             if (value := self.data.get(tensor.id)) is not None:
                 data[name] = value
         try:

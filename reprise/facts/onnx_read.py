@@ -7,6 +7,7 @@ recursion, only to say why.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from reprise.facts.errors import ModelError
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 PROTOBUF_BYTES = 2**31 - 1
 """Protobuf's limit on one message; bigger models must keep their weights outside the file."""
@@ -59,7 +60,67 @@ def read_model(path: Path, limits: Limits) -> ModelProto:
             "not an ONNX model: it holds no graph",
             "is this a TensorProto, a weights file or another format?",
         )
+    # Python gets a string that is not UTF-8 as bytes.
+    if any(type(text) is not str for text in _texts(model)):
+        raise ModelError(path, "a name in the file is not UTF-8 text", "the file is damaged")
     return model
+
+
+def _texts(model: ModelProto) -> Iterator[str]:
+    """Every string that the importer reads."""
+    for opset in model.opset_import:
+        yield opset.domain
+    for function in model.functions:
+        yield from (function.name, function.domain, function.overload)
+        yield from function.input
+        yield from function.output
+        yield from (opset.domain for opset in function.opset_import)
+        yield from _texts_of_values(function.value_info)
+        for default in function.attribute_proto:
+            yield default.name
+        yield from _texts_of_nodes(function.node)
+    yield from _texts_of_graph(model.graph)
+
+
+def _texts_of_graph(graph: GraphProto) -> Iterator[str]:
+    yield graph.name
+    for values in (graph.input, graph.output, graph.value_info):
+        yield from _texts_of_values(values)
+    for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+        yield from _texts_of_tensor(tensor)
+    yield from _texts_of_nodes(graph.node)
+
+
+def _texts_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[str]:
+    for node in nodes:
+        yield node.op_type
+        yield node.name
+        yield node.domain
+        yield node.overload
+        yield from node.input
+        yield from node.output
+        for attribute in node.attribute:
+            yield attribute.name
+            yield attribute.ref_attr_name
+            if attribute.HasField("t"):
+                yield from _texts_of_tensor(attribute.t)
+            if attribute.HasField("g"):
+                yield from _texts_of_graph(attribute.g)
+
+
+def _texts_of_values(values: Iterable[ValueInfoProto]) -> Iterator[str]:
+    for value in values:
+        yield value.name
+        for part in (value.type.tensor_type, value.type.sparse_tensor_type):
+            for dim in part.shape.dim:
+                yield dim.dim_param
+
+
+def _texts_of_tensor(tensor: TensorProto) -> Iterator[str]:
+    yield tensor.name
+    for entry in tensor.external_data:
+        yield entry.key
+        yield entry.value
 
 
 def _read_bytes(path: Path, limits: Limits) -> bytes:

@@ -156,8 +156,10 @@ def _hazard(node: NodeProto) -> str | None:
 
     Found by mutating node tests: an axis that does not fit 32 bits (LayerNormalization reads out
     of bounds), a character that is no letter in an Einsum (endless loop), a negative ``batch_dims``
-    of GatherND (reads out of bounds), fewer ``num_outputs`` of Split than outputs (aborts).
-    Negative extents, the fifth cause, are removed from every type before it gets there.
+    of GatherND (reads out of bounds), fewer ``num_outputs`` of Split than outputs (aborts). Two
+    more causes never get there: negative extents are removed from every type, and an operand of
+    unknown type has an empty one (EyeLike, LabelEncoder, RegexFullMatch and TreeEnsemble read
+    what is not there).
     """
     for attribute in node.attribute:
         if attribute.type == 2 and attribute.i not in _INT32:

@@ -63,6 +63,7 @@ def reads_initializer(tensor: TensorProto) -> onnx.ModelProto:
         (b"PK\x03\x04" + b"\x00" * 60, "another framework's file"),
         (b"\x08\x07", "it holds no graph"),
         (TensorProto(name="w", raw_data=b"1234").SerializeToString(), "not an ONNX model"),
+        (RELU.SerializeToString().replace(b"Relu", b"Rel\xff"), "not UTF-8"),
     ],
 )
 def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -189,6 +190,19 @@ def test_nodes_that_make_no_sense_load_with_a_note(
     graph = load(tmp_path, onnx_model(f"g (float[2, 3] x) => (y) {{ {body} }}"))
     assert [node.op for node in graph.nodes] == [op]
     assert any(note in line for line in graph.notes), graph.notes
+
+
+def test_operands_of_unknown_type_do_not_crash(tmp_path: Path) -> None:
+    """onnx 1.23.2 reads a type that is not there for these four."""
+    text = """<ir_version: 10, opset_import: ["" : 22, "ai.onnx.ml" : 5, "my" : 1]>
+    g (float[2, 3] x) => (a, b, c) {
+        t = my.Twist(x)
+        a = EyeLike(t)
+        b = RegexFullMatch <pattern = "a*"> (t)
+        c = ai.onnx.ml.LabelEncoder <keys_int64s = [1], values_int64s = [2]> (t)
+    }"""
+    graph = load(tmp_path, onnx_model(text))
+    assert [node.op for node in graph.nodes][1:3] == ["eye_like", "onnx.RegexFullMatch"]
 
 
 def test_more_outputs_than_a_split_promises_do_not_crash(tmp_path: Path) -> None:

@@ -117,8 +117,8 @@ def test_a_loop_may_change_the_shape_of_its_state() -> None:
         }"""
     )
     loop = by_op(graph)["loop"]
-    assert str(loop.bodies["body"].inputs[2].type) == "float32[*]"
-    assert str(graph.outputs[0].type) == "float32[*]"
+    assert str(loop.bodies["body"].inputs[2].type) == "float32[...]"
+    assert str(graph.outputs[0].type) == "float32[...]"
 
 
 def test_scan_takes_slices_in_and_stacks_results() -> None:
