@@ -116,11 +116,11 @@ def test_absent_operands_are_absent(read):
 
 def test_foreign_operators_have_the_types_that_are_stated(read):
     graph = read("x: float32[2]; y: float32[2, 3], z: int64[...] = onnx.Foo(x, alpha=2, b=[1, 0])")
-    assert types(graph) == {"x": "float32[2]", "y": "float32[2, 3]", "z": "int64[*]"}
+    assert types(graph) == {"x": "float32[2]", "y": "float32[2, 3]", "z": "int64[...]"}
     assert graph.nodes[0].op == "onnx.Foo"
     assert graph.nodes[0].attributes == {"alpha": 2, "b": (1, 0)}
     untyped = read("x: float32[2]; y = onnx.Foo(x); z = neg(y)")
-    assert types(untyped)["z"] == "?[*]"
+    assert types(untyped)["z"] == "?[...]"
 
 
 def test_a_stated_type_may_say_more_than_the_signature(read):
