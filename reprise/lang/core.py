@@ -42,11 +42,12 @@ class Relation:
 
     ``entity``: every row is a fact *about* its owner — the entity in the first key column of an
     entity sort (or the first entity column, if there is no key) — which arrives in the same commit
-    as the owner itself and is never changed afterwards. ``older`` names entity columns whose value is always strictly older
-    than the owner; ``same`` names entity columns whose value arrives in the same commit as the
-    owner (a node's outputs). ``unknown`` (``@unknown(g, …)``) names relations over the leading key
-    columns: where no row is present but one of them holds, the value is *unknown* rather than
-    absent (three-valued conditions, design §5); the name ``always`` stands for itself.
+    as the owner itself and is never changed afterwards. ``older`` names entity columns whose value
+    is always strictly older than the owner; ``same`` names entity columns whose value arrives in
+    the same commit as the owner (a node's outputs). ``unknown`` (``@unknown(g, …)``) names
+    relations over the leading key columns: where no row is present but one of them holds, the
+    value is *unknown* rather than absent (three-valued conditions, design §5); the name ``always``
+    stands for itself.
     """
 
     name: str
