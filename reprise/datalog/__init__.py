@@ -14,18 +14,21 @@ from reprise.datalog.errors import (
     RowError,
     UnsupportedError,
 )
+from reprise.datalog.explain import Derivation, NearMiss
 from reprise.datalog.runtime import Limits
 
 __all__ = [
     "Changes",
     "Database",
     "DatalogError",
+    "Derivation",
     "Engine",
     "Facts",
     "KeyConflictError",
     "LimitError",
     "Limits",
     "MarkError",
+    "NearMiss",
     "Proposal",
     "RowError",
     "UnsupportedError",

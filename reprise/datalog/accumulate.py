@@ -226,6 +226,10 @@ class View:
         self.insert(appeared)
         return appeared, gone
 
+    def value(self, group: tuple[Value, ...]) -> Value | None:
+        """A group's value, or ``None`` if it has none."""
+        return self.values.get(self._key((*group, 0)), self.spec.default)
+
     def revert(self, solutions: tuple[list[Row], list[Row]]) -> None:
         """Undo :meth:`change` of the same rows."""
         plus, minus = solutions

@@ -39,11 +39,15 @@ UNIT = Relation("$unit", ())
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """``result`` is the value of aggregate ``view`` for the group ``group``."""
+    """``result`` is the value of aggregate ``view`` for the group ``group``.
+
+    ``source`` is the aggregate as it was written.
+    """
 
     view: str
     group: tuple[Var, ...]
     result: Var
+    source: Aggregate = field(compare=False)
 
 
 BodyLiteral = Atom | Compare | Member | Lookup
@@ -154,7 +158,7 @@ class Clauses:
             name = f"{aggregate.kind}${len(self.views) + 1}"
             self._view_of[key] = name
             self._define_view(name, rule, aggregate, group, free, around, types)
-        return Lookup(self._view_of[key], group, aggregate.result)
+        return Lookup(self._view_of[key], group, aggregate.result, aggregate)
 
     def _define_view(
         self,
@@ -262,32 +266,35 @@ def _canonical(aggregate: Aggregate, group: tuple[Var, ...], types: Mapping[str,
     inside = [name for literal in aggregate.body for name in variables(literal)]
     for name in inside:
         names.setdefault(name, Var(f"X{len(names)}"))
-    body = tuple(_renamed(literal, names) for literal in aggregate.body)
-    value = None if aggregate.value is None else _renamed_expr(aggregate.value, names)
+    body = tuple(renamed(literal, names) for literal in aggregate.body)
+    value = None if aggregate.value is None else renamed_expr(aggregate.value, names)
     head = Atom("", tuple(names.values()))
     text = format_rule(Rule(head, (Aggregate(Var("R"), aggregate.kind, value, body),)))
     return text + " ".join(types.get(name, "any") for name in names)
 
 
-def _renamed(literal: Literal, names: Mapping[str, Var]) -> Literal:
+def renamed(literal: Literal, names: Mapping[str, Expr]) -> Literal:
+    """``literal`` with its variables replaced."""
     match literal:
         case Atom(relation, terms, negated):
-            return Atom(relation, tuple(_renamed_expr(t, names) for t in terms), negated)
+            return Atom(relation, tuple(renamed_expr(t, names) for t in terms), negated)
         case Compare(op, left, right):
-            return Compare(op, _renamed_expr(left, names), _renamed_expr(right, names))
+            return Compare(op, renamed_expr(left, names), renamed_expr(right, names))
         case Member(expr, values, negated):
-            return Member(_renamed_expr(expr, names), values, negated)
+            return Member(renamed_expr(expr, names), values, negated)
         case Aggregate(result, kind, value, body):
-            inner = tuple(_renamed(item, names) for item in body)
-            shown = None if value is None else _renamed_expr(value, names)
-            return Aggregate(names.get(result.name, result), kind, shown, inner)
+            inner = tuple(renamed(item, names) for item in body)
+            shown = None if value is None else renamed_expr(value, names)
+            known = names.get(result.name, result)
+            return Aggregate(known if isinstance(known, Var) else result, kind, shown, inner)
 
 
-def _renamed_expr(expr: Expr, names: Mapping[str, Var]) -> Expr:
+def renamed_expr(expr: Expr, names: Mapping[str, Expr]) -> Expr:
+    """``expr`` with its variables replaced."""
     match expr:
         case Var(name):
             return names.get(name, expr)
         case Const():
             return expr
         case Arith(op, args):
-            return Arith(op, tuple(_renamed_expr(arg, names) for arg in args))
+            return Arith(op, tuple(renamed_expr(arg, names) for arg in args))

@@ -6,7 +6,7 @@ state but the base facts is kept, so an answer cannot depend on how the facts ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import clingo
@@ -78,6 +78,6 @@ def _value(symbol: clingo.Symbol) -> Value:
 
 
 def _pairs(facts: Facts) -> list[tuple[str, Sequence[Any]]]:
-    if hasattr(facts, "items"):
+    if isinstance(facts, Mapping):
         return [(name, row) for name, rows in facts.items() for row in rows]
     return list(facts)

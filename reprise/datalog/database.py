@@ -9,16 +9,17 @@ led there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from reprise.datalog import explain
 from reprise.datalog.clauses import UNIT, Clause, Clauses
 from reprise.datalog.errors import MarkError, RowError
 from reprise.datalog.evaluate import Delta, Evaluation, LogEntry
+from reprise.datalog.explain import Derivation, NearMiss
 from reprise.datalog.growth import Mode, ownership
-from reprise.datalog.layout import Shape
 from reprise.datalog.load import adapt, loader_source
 from reprise.datalog.runtime import Limits, Runtime
 from reprise.datalog.store import Store
@@ -409,28 +410,33 @@ class Database:
         schema = self.relation(relation)
         if len(pattern) != schema.arity:
             raise RowError(f"`{relation}` has {schema.arity} column(s), but got {pattern!r}")
-        return plain_rows(schema, self._matching(relation, pattern))
-
-    def _matching(self, relation: str, pattern: Sequence[Value | None]) -> Iterator[Row]:
-        store = self._runtime.stores[relation]
-        columns = store.layout.relation.columns
-        stored = [
-            None if value is None else box(value) if columns[i].type == "any" else value
+        wanted = {
+            i: box(value) if schema.columns[i].type == "any" else value
             for i, value in enumerate(pattern)
-        ]
-        wanted = {i: value for i, value in enumerate(stored) if value is not None}
-        rows: Iterable[Row] = store
-        key = store.layout.key
-        if store.layout.shape is Shape.KEYED and key[0] in wanted:
-            found = store.rows.get(wanted[key[0]])
-            rows = () if found is None else (found,)
-        elif store.layout.shape is Shape.NESTED and key[0] in wanted:
-            rows = store.rows.get(wanted[key[0]], {}).values()
-        elif wanted:
-            index = self._runtime.build_index(store, tuple(wanted))
-            values = tuple(wanted.values())
-            rows = index.get(values[0] if len(values) == 1 else values, ())
-        return (row for row in rows if all(row[i] == value for i, value in wanted.items()))
+            if value is not None
+        }
+        return plain_rows(schema, self._runtime.matching(relation, wanted))
+
+    # --- explanations ---
+
+    def why(self, relation: str, *row: Any) -> Derivation:
+        """How a row is derived. Raises :class:`RowError` if it is not there."""
+        stored = adapt(self.relation(relation), row)
+        if stored not in self._runtime.stores[relation]:
+            raise RowError(f"`{relation}` has no row {row!r}; ask `why_not`")
+        return explain.why(self._clauses, self._runtime, relation, stored)
+
+    def why_not(self, relation: str, *row: Any) -> list[NearMiss]:
+        """For each rule, how far it gets towards ``row``; the closest first.
+
+        ``None`` stands for any value. A row that is there raises :class:`RowError`.
+        """
+        schema = self.relation(relation)
+        if len(row) != schema.arity:
+            raise RowError(f"`{relation}` has {schema.arity} column(s), but got {row!r}")
+        if None not in row and self.contains(relation, *row):
+            raise RowError(f"`{relation}` has the row {row!r}; ask `why`")
+        return explain.why_not(self._clauses, self._runtime, relation, row)
 
 
 class _GivenError(Exception):

@@ -116,7 +116,8 @@ class Evaluation:
             name, rows = store.name, store.new
             store.new = environment[store.new_name] = []
             log.append((store.remove, rows))
-            if stage.linear:
+            store.published = True
+            if stage.linear and store.indexes:
                 store.publish(rows)
             plus[name] = [*plus[name], *rows] if name in plus else rows
             count += len(rows)

@@ -10,7 +10,7 @@ of a store's list of new rows refers to the list that the store has.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -151,6 +151,23 @@ class Runtime:
         if name not in self.environment:
             self.environment[name] = _Unbuilt(self, store, columns)
         return name
+
+    def matching(self, relation: str, wanted: Mapping[int, Value]) -> Iterator[Row]:
+        """The rows with the given values in the given columns, through a key or an index."""
+        store = self.stores[relation]
+        rows: Iterable[Row] = store
+        key = store.layout.key
+        if store.layout.shape is Shape.KEYED and key[0] in wanted:
+            found = store.rows.get(wanted[key[0]])
+            rows = () if found is None else (found,)
+        elif store.layout.shape is Shape.NESTED and key[0] in wanted:
+            rows = tuple(store.rows.get(wanted[key[0]], {}).values())
+        elif wanted:
+            columns = tuple(sorted(wanted))
+            values = tuple(wanted[i] for i in columns)
+            index = self.build_index(store, columns)
+            rows = tuple(index.get(values[0] if len(values) == 1 else values, ()))
+        return (row for row in rows if all(row[i] == value for i, value in wanted.items()))
 
     # --- code ---
 
