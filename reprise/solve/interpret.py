@@ -472,8 +472,9 @@ def as_attribute(type: str, value: Any) -> Any:
         case "int":
             return value if isinstance(value, int) and not isinstance(value, bool) else None
         case "float":
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            return float(value) if number else None
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                return None
+            return float(value) if isinstance(value, float) or abs(value) < 1 << 1023 else None
         case "bool":
             return value if isinstance(value, bool) else None
         case "sym":

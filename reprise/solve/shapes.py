@@ -21,6 +21,9 @@ from reprise.uir.graph import Extent
 
 List = tuple[Extent, ...]
 
+LONGEST = 1 << 16
+"""No list that is made from a number gets longer, whatever a program claims."""
+
 
 class ShapeError(Exception):
     """Arguments for which the function has no result, in words."""
@@ -162,19 +165,19 @@ def bits(dtype: str | None) -> int | None:
 @_function(1)
 def iota(count: Value) -> tuple[int, ...] | None:
     """``iota(n)``: the list ``[0, 1, …, n - 1]``: every axis of a tensor of rank n."""
-    return tuple(range(count)) if isinstance(count, int) else None
+    return tuple(range(_bounded(count))) if isinstance(count, int) else None
 
 
 @_function(1)
 def countdown(count: Value) -> tuple[int, ...] | None:
     """``countdown(n)``: the list ``[n - 1, …, 1, 0]``: the axes reversed."""
-    return tuple(range(count - 1, -1, -1)) if isinstance(count, int) else None
+    return tuple(range(_bounded(count) - 1, -1, -1)) if isinstance(count, int) else None
 
 
 @_function(2)
 def fill(count: Value, item: Value) -> tuple[Value, ...] | None:
     """``fill(n, v)``: a list of n items ``v``."""
-    return (item,) * count if isinstance(count, int) else None
+    return (item,) * _bounded(count) if isinstance(count, int) else None
 
 
 @_function(2)
@@ -394,7 +397,7 @@ def chunk_sizes(extent: Value, count: Value) -> tuple[int, ...] | None:
     if not isinstance(extent, int) or not isinstance(count, int):
         return None
     size = max(-(-extent // count), 1)
-    sizes = [size] * (extent // size)
+    sizes = [size] * _bounded(extent // size)
     if extent % size or not sizes:
         sizes.append(extent % size)
     return tuple(sizes)
@@ -405,7 +408,7 @@ def even_sizes(extent: Value, count: Value) -> tuple[int, ...] | None:
     """``even_sizes(n, k)``: exactly k pieces of size ⌈n / k⌉, the last one smaller if need be."""
     if not isinstance(extent, int) or not isinstance(count, int):
         return None
-    size = -(-extent // count)
+    size = -(-extent // _bounded(count))
     last = extent - size * (count - 1)
     if last < 0:
         raise ShapeError(f"an extent of {extent} does not fill {count} pieces of {size}")
@@ -684,6 +687,12 @@ def einsum_dims(shapes: Sequence[List | None] | None, equation: str | None) -> L
 
 
 # --- what they share ---------------------------------------------------------------------------
+
+
+def _bounded(count: int) -> int:
+    if count > LONGEST:
+        raise ShapeError(f"a list of {count} items")
+    return count
 
 
 def _axes(axes: Value, count: int) -> frozenset[int]:

@@ -38,7 +38,8 @@ from reprise.uir.inference import Inference, SignatureError
 from reprise.uir.types import numpy_dtype
 
 MAX_ELEMENTS = 1 << 24
-"""Constants with more elements are given a type but no value."""
+MAX_RANK = 32
+"""Constants with more elements or axes are given a type but no value."""
 
 
 def parse_uir(text: str, path: str, signatures: Inference) -> Graph:
@@ -94,10 +95,11 @@ class _Reader:
         self.results: dict[str, Node] = {}
         self.broken: set[str] = set()
         self.indexed: dict[str, int] = {}
+        self.taken: set[str] = set()
         self.problems: list[Diagnostic] = []
 
     def read(self, lines: Sequence[ast.Line]) -> Graph:
-        self._note_indices(lines)
+        self._note_names(lines)
         outputs: list[Tensor] = []
         for line in lines:
             try:
@@ -117,8 +119,8 @@ class _Reader:
         self._finish(outputs)
         return self.graph
 
-    def _note_indices(self, lines: Sequence[ast.Line]) -> None:
-        """How many results each name needs, from ``t[1]`` anywhere below."""
+    def _note_names(self, lines: Sequence[ast.Line]) -> None:
+        """The names that the text takes, and how many results each needs: ``t[1]`` asks for two."""
 
         def visit(operand: ast.Operand) -> None:
             match operand:
@@ -129,9 +131,13 @@ class _Reader:
                         visit(inner)
 
         for line in lines:
-            if isinstance(line, ast.Bind):
-                for call in line.calls:
-                    visit(call)
+            match line:
+                case ast.InputLine(name):
+                    self.taken.add(name.text)
+                case ast.Bind():
+                    self.taken.update(name.text for name in line.names)
+                    for call in line.calls:
+                        visit(call)
 
     def _finish(self, outputs: list[Tensor]) -> None:
         read = {t for node in self.graph.nodes for t in node.inputs if t is not None}
@@ -359,15 +365,17 @@ class _Reader:
         value = _literal(line.value)
         if value is None:
             self._fail("bad-constant", "a constant is a number, a word or a list of them", line)
-        if elements > MAX_ELEMENTS:
+        if elements > MAX_ELEMENTS or len(type_.shape or ()) > MAX_RANK:
             return None
-        items = _flat(value) if isinstance(value, tuple) else [value] * elements
-        if len(items) != elements:
+        items = _flat(value)
+        if isinstance(value, tuple) and len(items) != elements:
             self._fail("bad-constant", f"{len(items)} elements do not fill {type_}", line)
         if bad := [item for item in items if not _fits(item, type_.dtype)]:
             self._fail("bad-constant", f"{_scalar(bad[0])} is no {type_.dtype}", line)
-        filled: Array = np.array(items, dtype=object).astype(numpy_dtype(type_.dtype))
-        return filled.reshape([e for e in type_.shape or () if isinstance(e, int)])
+        shape = [extent for extent in type_.shape or () if isinstance(extent, int)]
+        with np.errstate(over="ignore"):  # a number too large for the type is an infinity
+            data: Array = np.array(items, dtype=object).astype(numpy_dtype(type_.dtype))
+        return data.reshape(shape) if isinstance(value, tuple) else np.full(shape, data[0])
 
     # --- names and problems ----------------------------------------------------------------------
 
@@ -376,9 +384,9 @@ class _Reader:
             self._fail("duplicate-name", f"`{name}` is already defined", name)
 
     def _fresh(self, stem: str) -> str:
-        taken = {tensor.name for tensor in self.graph.tensors}
-        stem = stem.rpartition(".")[2]
-        return _unused(stem, taken)
+        name = _unused(stem.rpartition(".")[2], self.taken)
+        self.taken.add(name)
+        return name
 
     def _fail(
         self, code: str, message: str, part: _Spanned, hint: str | None = None
@@ -422,7 +430,9 @@ def _fits(item: Scalar, dtype: str) -> bool:
                 isinstance(item, int) and not isinstance(item, bool) and low <= item < 1 << width
             )
         case _:
-            return isinstance(item, int | float) and not isinstance(item, bool)
+            if isinstance(item, int) and not isinstance(item, bool):
+                return abs(item) < 1 << 1023
+            return isinstance(item, float)
 
 
 # --- printing ----------------------------------------------------------------------------------
@@ -431,10 +441,12 @@ def _fits(item: Scalar, dtype: str) -> bool:
 def print_uir(graph: Graph, *, limit: int | None = None) -> str:
     """``graph`` as a ``.uir`` program.
 
-    Names that are no identifiers are replaced; sub-graphs of control flow are left out. With
-    ``limit``, constants of more elements than that are printed without their values.
+    Names that are no identifiers are replaced; sub-graphs of control flow, and the values of
+    initializers that the caller may replace, are left out. With ``limit``, constants of more
+    elements than that are printed without their values.
     """
     names = _printed_names(graph)
+    taken = set(names.values())
     lines = [
         f'opset("{domain or "ai.onnx"}", {version})' for domain, version in graph.opsets.items()
     ]
@@ -444,7 +456,7 @@ def print_uir(graph: Graph, *, limit: int | None = None) -> str:
         if isinstance(entity, Tensor):
             lines.append(_source_line(entity, names, limit))
         else:
-            lines.append(_node_line(entity, names))
+            lines.append(_node_line(entity, names, taken))
     read = {t for node in graph.nodes for t in node.inputs if t is not None}
     lines += [f"output {names[t]}" for t in graph.outputs if t in read or t.producer is None]
     return "\n".join(lines) + "\n" if lines else ""
@@ -454,6 +466,8 @@ def _source_line(tensor: Tensor, names: dict[Tensor, str], limit: int | None) ->
     text = f"{names[tensor]}: {_printed_type(tensor.type)}"
     if tensor.role is not Role.INITIALIZER:
         return text
+    if tensor.overridable:
+        return f"{text}  // an input with a value of its own, which is left out"
     value = tensor.value
     if value is None or (limit is not None and value.size > limit) or value.dtype.kind == "c":
         return f"const {text}"
@@ -464,8 +478,7 @@ def _source_line(tensor: Tensor, names: dict[Tensor, str], limit: int | None) ->
     return f"const {text} = [{', '.join(map(_scalar, items))}]"
 
 
-def _node_line(node: Node, names: dict[Tensor, str]) -> str:
-    taken = set(names.values())
+def _node_line(node: Node, names: dict[Tensor, str], taken: set[str]) -> str:
     targets = []
     for number, output in enumerate(node.outputs):
         if output is None:
@@ -479,7 +492,8 @@ def _node_line(node: Node, names: dict[Tensor, str]) -> str:
         name: value for name, value in node.attributes.items() if name in node.given
     }
     arguments += [f"{name}={_printed_value(value)}" for name, value in shown.items()]
-    return f"{', '.join(targets)} = {node.op}({', '.join(arguments)})"
+    note = f"  // sub-graphs left out: {', '.join(node.bodies)}" if node.bodies else ""
+    return f"{', '.join(targets)} = {node.op}({', '.join(arguments)}){note}"
 
 
 def _printed_names(graph: Graph) -> dict[Tensor, str]:
@@ -488,7 +502,8 @@ def _printed_names(graph: Graph) -> dict[Tensor, str]:
     taken: set[str] = set()
     unfit = []
     for tensor in graph.tensors:
-        if _IDENTIFIER.fullmatch(tensor.name) and tensor.name not in taken | _KEYWORDS:
+        fits = _IDENTIFIER.fullmatch(tensor.name) and tensor.name not in _KEYWORDS
+        if fits and tensor.name not in taken:
             names[tensor] = tensor.name
             taken.add(tensor.name)
         else:
@@ -506,7 +521,7 @@ _KEYWORDS = frozenset({"none", "via", "const", "output", "true", "false", "inf",
 
 
 def _unused(stem: str, taken: set[str]) -> str:
-    if stem not in taken | _KEYWORDS:
+    if stem not in taken and stem not in _KEYWORDS:
         return stem
     number = 1
     while f"{stem}_{number}" in taken:

@@ -221,3 +221,45 @@ def test_missing_results_are_named_and_come_back_as_results(read, signatures):
     x = graph.add_input("x", TensorType("float32", (9,)))
     graph.add_node("topk", [x], [None, ("i", TensorType("int64", (2,)))], {"k": 2}, given={"k"})
     assert print_uir(graph) == "x: float32[9]\nunused_0, i: int64[2] = topk(x, k=2)\n"
+
+
+def test_claims_of_great_size_cost_nothing(read, problems):
+    graph = read("const w: float32[100_000, 100_000] = 0.0; const v: int8[1_000_000] = 1")
+    assert graph.tensors[0].value is None
+    assert graph.tensors[1].value.shape == (1_000_000,)
+    ranks = ", ".join(["1"] * 70)
+    assert read(f"const w: float32[{ranks}] = 0.0").tensors[0].value is None
+    huge = "9" * 400
+    assert [d.code for d in problems(f"const w: float32[1] = {huge}")] == ["bad-constant"]
+    assert [d.code for d in problems(f"x: float32[1]; y = elu(x, alpha={huge})")] == [
+        "attribute-type"
+    ]
+    for line in (
+        "s: int64[999_999_999]; y = constant_of_shape(s)",
+        "x: float32[999_999_999]; y = chunk(x, chunks=999_999_999)",
+    ):
+        assert [d.code for d in problems(line)] == ["shape"]
+    assert read("const w: float16[1] = 1e9").tensors[0].value[0] == np.inf
+
+
+def test_what_no_program_can_say_is_left_out(read):
+    graph = Graph()
+    kind = TensorType("float32", (1,))
+    w = graph.add_initializer("w", kind, np.ones(1, np.float32))
+    w.overridable = True
+    node = graph.add_node("if", [w], [("y", kind)])
+    node.bodies = {"then_branch": graph.new_body()}
+    assert print_uir(graph) == (
+        "w: float32[1]  // an input with a value of its own, which is left out\n"
+        "y: float32[1] = if(w)  // sub-graphs left out: then_branch\n"
+    )
+    assert read(print_uir(graph)).tensors[0].role is Role.INPUT
+
+
+def test_deep_nesting_is_read_or_refused(signatures):
+    text = "x: float32[1]; y = " + "relu(" * 3000 + "x" + ")" * 3000
+    try:
+        graph = parse_uir(text, "t.uir", signatures)
+    except RulesError:
+        return
+    assert len(graph.nodes) == 3000
