@@ -72,14 +72,8 @@ class Signature:
         count = len(operands)
         while count > self.ports and operands[count - 1] is None:
             count -= 1
-        if count > self.ports and not self.variadic:
-            raise SignatureError(
-                self.name, "operand-count", f"takes {self._arity()}, not {count}"
-            )
-        if count < self.least:
-            raise SignatureError(
-                self.name, "operand-count", f"takes {self._arity()}, not {count}"
-            )
+        if count < self.least or (count > self.ports and not self.variadic):
+            raise SignatureError(self.name, "operand-count", f"takes {self._arity()}, not {count}")
         for number, port in enumerate(self.plan.decl.params):
             if not port.optional and operands[number] is None:
                 raise SignatureError(

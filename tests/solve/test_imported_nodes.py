@@ -12,7 +12,7 @@ from reprise.solve.sampling import Sampler
 from tests.solve import onnx_forms
 from tests.solve.crosscheck import agree
 
-ROUNDS = 6
+ROUNDS = 3
 
 RENAMED = {
     "max_n": "maximum",  # of two operands

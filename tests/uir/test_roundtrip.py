@@ -133,7 +133,7 @@ def described(graph):
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs())
 def test_reading_what_was_printed_gives_the_same_graph(graph):
     text = print_uir(graph)
