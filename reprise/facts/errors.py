@@ -24,6 +24,7 @@ def one_line(text: str, limit: int = 300) -> str:
 
     Names in a model file may hold anything, and messages from parsers may span lines.
     """
+    text = text[: 10 * limit]  # a name may have any length
     clean = "".join(
         c if c.isprintable() else " " if c in "\n\r\t" else ascii(c)[1:-1] for c in text
     )

@@ -25,6 +25,7 @@ from reprise.facts.onnx_control import (
     source_of_result,
 )
 from reprise.facts.onnx_extents import Extents, follow, shaped, stored
+from reprise.facts.onnx_order import BadOrder, in_order, label
 from reprise.facts.onnx_read import Limits, read_model
 from reprise.facts.onnx_schema import Definition, definition
 from reprise.facts.onnx_table import TABLE
@@ -286,52 +287,14 @@ class _Importer:
     # --- the walk ----------------------------------------------------------------------------
 
     def _walk(self, nodes: Sequence[NodeProto], scope: _Scope) -> None:
-        for node in self._in_order(nodes):
+        try:
+            ordered = in_order(nodes)
+        except BadOrder as error:
+            raise self.fail(error.message, error.hint) from None
+        if ordered is not nodes:
+            self.note("the nodes were not in the order of data flow; they have been sorted")
+        for node in ordered:
             self._node(node, scope)
-
-    def _in_order(self, nodes: Sequence[NodeProto]) -> Iterable[NodeProto]:
-        """The nodes with producers before readers: as they stand, in a valid file."""
-        produced: dict[str, int] = {}
-        for i, node in enumerate(nodes):
-            for name in node.output:
-                if name and produced.setdefault(name, i) != i:
-                    raise self.fail(
-                        f"{name!r} is defined twice",
-                        "every value of an ONNX graph has one definition",
-                    )
-        if all(produced.get(name, -1) < i for i, n in enumerate(nodes) for name in _reads(n)):
-            return nodes
-        return self._sorted(nodes, produced)
-
-    def _sorted(self, nodes: Sequence[NodeProto], produced: dict[str, int]) -> list[NodeProto]:
-        """A topological order that keeps the file's where it can."""
-        from heapq import heapify, heappop, heappush
-
-        waits: list[set[int]] = [
-            {produced[name] for name in _reads(node) if name in produced} for node in nodes
-        ]
-        readers: dict[int, list[int]] = {}
-        for i, sources in enumerate(waits):
-            for source in sources:
-                readers.setdefault(source, []).append(i)
-        ready = [i for i, sources in enumerate(waits) if not sources]
-        heapify(ready)
-        order: list[NodeProto] = []
-        while ready:
-            i = heappop(ready)
-            order.append(nodes[i])
-            for reader in readers.get(i, ()):
-                waits[reader].discard(i)
-                if not waits[reader]:
-                    heappush(ready, reader)
-        if len(order) < len(nodes):
-            stuck = next(i for i, sources in enumerate(waits) if sources)
-            raise self.fail(
-                f"the graph has a cycle through {_label(nodes[stuck])}",
-                "no order of the nodes computes operands before they are read",
-            )
-        self.note("the nodes were not in the order of data flow; they have been sorted")
-        return order
 
     def _node(self, node: NodeProto, scope: _Scope) -> None:
         if any(a.ref_attr_name for a in node.attribute):
@@ -374,7 +337,7 @@ class _Importer:
         )
         for formal, actual in zip(function.input, node.input, strict=False):
             if actual:
-                inner.names[formal] = self._find(actual, scope, _label(node))
+                inner.names[formal] = self._find(actual, scope, label(node))
         absent = {formal for formal in function.input if formal not in inner.names}
         for info in function.value_info:
             type, kind = type_of(info.type)
@@ -415,14 +378,14 @@ class _Importer:
                 case "value_strings":
                     proto = helper.make_tensor("", 8, [len(attribute.strings)], attribute.strings)
                 case _:
-                    self.note(f"{_label(node)}: attribute {attribute.name!r} is not known")
+                    self.note(f"{label(node)}: attribute {attribute.name!r} is not known")
         if not proto.data_type:
-            raise self.fail(f"{_label(node)} has no value")
+            raise self.fail(f"{label(node)} has no value")
         self._keep_data(self._initializer(scope, name, proto, self.storage.array(proto)))
 
     def _operation(self, node: NodeProto, domain: str, scope: _Scope) -> None:
         """Any other node: its sub-graphs first, then the node in its UIR form."""
-        inputs = [self._find(name, scope, _label(node)) if name else None for name in node.input]
+        inputs = [self._find(name, scope, label(node)) if name else None for name in node.input]
         attributes = {
             attribute.name: value
             for attribute in node.attribute
@@ -475,7 +438,7 @@ class _Importer:
         if opset is None:
             if domain == "":
                 raise self.fail(
-                    f"{_label(node)} is an ONNX operator, but the model states no ONNX opset"
+                    f"{label(node)} is an ONNX operator, but the model states no ONNX opset"
                 )
             return None
         known = definition(domain, node.op_type, opset)
@@ -486,13 +449,13 @@ class _Importer:
         for attribute in node.attribute:
             wanted = known.types.get(attribute.name)
             if wanted is not None and attribute_type(attribute) != wanted:
-                self.note(f"{_label(node)}: attribute {attribute.name!r} has the wrong type")
+                self.note(f"{label(node)}: attribute {attribute.name!r} has the wrong type")
                 return None
         if missing := known.required - {a.name for a in node.attribute} - {"consumed_inputs"}:
-            self.note(f"{_label(node)} lacks attribute {min(missing)!r}")
+            self.note(f"{label(node)} lacks attribute {min(missing)!r}")
             return None
         if not known.schema.min_input <= len(node.input) <= known.schema.max_input:
-            self.note(f"{_label(node)} has {len(node.input)} operands")
+            self.note(f"{label(node)} has {len(node.input)} operands")
             return None
         return known
 
@@ -519,7 +482,7 @@ class _Importer:
             try:
                 return apply(entry, call)
             except Misfit as misfit:
-                self.note(f"{_label(node)} keeps its ONNX form: {misfit}")
+                self.note(f"{label(node)} keeps its ONNX form: {misfit}")
         name = f"{domain or 'onnx'}.{node.op_type}"
         return Draft(one_line(name), call, list(inputs), dict(attributes), given)
 
@@ -563,7 +526,7 @@ class _Importer:
             inferred = infer(known.schema, node, types, data, scope.opsets, self.model.ir_version)
         except InferenceFailed as failure:
             if all(t is None or t.id in self.protos for t in inputs):
-                self.note(f"{_label(node)}: its type cannot be inferred: {failure}")
+                self.note(f"{label(node)}: its type cannot be inferred: {failure}")
             dtypes = [None if t is None else t.type.dtype for t in inputs]
             return [
                 _Result(TensorType(known.result_dtype(i, dtypes), None))
@@ -664,7 +627,7 @@ class _Importer:
         self._initializers(proto, inner)
         self._walk(proto.node, inner)
         body.outputs = tuple(
-            self._find(output.name, inner, f"a result of {_label(node)}") if output.name else None
+            self._find(output.name, inner, f"a result of {label(node)}") if output.name else None
             for output in proto.output
         )
         return body
@@ -694,30 +657,6 @@ _LIKE_FIRST = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 
 def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
-
-
-def _label(node: NodeProto) -> str:
-    """How messages name a node."""
-    name = node.name or next((o for o in node.output if o), "")
-    return f"node {name!r} ({node.op_type})" if name else f"a node ({node.op_type})"
-
-
-def _reads(node: NodeProto) -> Iterable[str]:
-    """Every name that a node may read, those captured by its sub-graphs included."""
-    yield from filter(None, node.input)
-    for attribute in node.attribute:
-        if attribute_type(attribute) == GRAPH:
-            yield from _captured(attribute.g)
-
-
-def _captured(graph: GraphProto) -> set[str]:
-    """Names that a sub-graph reads from outside."""
-    own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
-    own |= {t.values.name for t in graph.sparse_initializer}
-    own.update(name for node in graph.node for name in node.output)
-    used = {name for node in graph.node for name in _reads(node)}
-    used |= {o.name for o in graph.output}
-    return used - own
 
 
 def _without(node: NodeProto, absent: set[str]) -> NodeProto:

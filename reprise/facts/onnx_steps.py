@@ -390,10 +390,17 @@ def _explicit_pads(
         reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         extents = _spatial_extents(draft, spatial)
         if transposed:
-            extra = draft.ints("output_padding") or (0,) * spatial
-            totals = _transposed_totals(
-                extents, strides, reach, _sized(extra, spatial, "output_padding"), wanted
+            extra = _sized(
+                draft.ints("output_padding") or (0,) * spatial, spatial, "output_padding"
             )
+            totals = _transposed_totals(extents, strides, reach, extra, wanted)
+            if any(total is not None and total < 0 for total in totals) and None not in totals:
+                # More is wanted than there is: the rest is padding of the output, at its end.
+                missing = [max(-total, 0) for total in totals if total is not None]
+                draft.put(
+                    "output_padding", tuple(e + m for e, m in zip(extra, missing, strict=True))
+                )
+                totals = [max(total, 0) for total in totals if total is not None]
         else:
             totals = [_same_total(*each) for each in zip(extents, strides, reach, strict=True)]
     if None in totals:

@@ -261,6 +261,9 @@ def text_of(data: bytes | str) -> str:
 FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS = 1, 2, 3, 4, 5, 6, 7, 8
 TENSORS, GRAPHS, SPARSE_TENSOR, SPARSE_TENSORS, TYPE_PROTO, TYPE_PROTOS = 9, 10, 11, 12, 13, 14
 
+LONG_LIST = 1000
+"""Floats in longer lists (tables of tree ensembles) are not made short: no rule compares them."""
+
 TENSOR_ATTRIBUTE_ELEMENTS = 64
 """A tensor in an attribute is written out up to this size; a bigger one by its type only."""
 
@@ -290,6 +293,8 @@ def attribute_value(attribute: AttributeProto, storage: Storage) -> Attribute | 
         case 4:
             return _tensor_attribute(attribute.t, storage)
         case 6:
+            if len(attribute.floats) > LONG_LIST:
+                return tuple(attribute.floats)
             return tuple(shortest(value) for value in attribute.floats)
         case 7:
             return tuple(attribute.ints)

@@ -12,7 +12,7 @@ from onnx import defs
 
 from reprise.facts.onnx_schema import definition
 from reprise.facts.onnx_table import TABLE
-from reprise.uir.graph import Graph
+from reprise.uir.graph import Graph, Role
 from tests.facts.onnx_text import imported, one_node
 
 X = ("float", (2, 3, 8, 8))
@@ -316,6 +316,20 @@ def test_output_shape_of_a_transposed_convolution_becomes_pads_and_stays() -> No
     assert graph.outputs[0].type.shape == (1, 2, 10, 8)
 
 
+def test_a_larger_output_shape_than_there_is_becomes_output_padding() -> None:
+    graph = one_node(
+        "ConvTranspose",
+        [("float", (1, 1, 3, 3)), ("float", (1, 2, 3, 3))],
+        11,
+        strides=[3, 2],
+        output_shape=[10, 6],
+    )
+    (node,) = graph.nodes
+    assert node.attributes["pads"] == (0, 1, 0, 0)
+    assert node.attributes["output_padding"] == (1, 0)
+    assert graph.outputs[0].type.shape == (1, 2, 10, 6)
+
+
 def test_reducing_no_axes_is_the_identity_or_what_remains_of_the_operator() -> None:
     (node,) = one_node("ReduceSum", [X], 13, noop_with_empty_axes=1).nodes
     assert (node.op, node.attributes) == ("identity", {})
@@ -343,6 +357,37 @@ def test_the_number_of_operands_decides_between_binary_and_variadic() -> None:
         "max_n",
     ]
     assert one_node("Mean", [X, X], 13).nodes[0].op == "mean_n"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "type_", "value"),
+    [
+        ("value = float[2] {1, 2}", "float32[2]", [1.0, 2.0]),
+        ("value_float = 1.5", "float32[]", 1.5),
+        ("value_floats = [1.5, 2.5]", "float32[2]", [1.5, 2.5]),
+        ("value_int = 3", "int64[]", 3),
+        ("value_ints = [3, 4]", "int64[2]", [3, 4]),
+        ('value_string = "a"', "string[]", "a"),
+        ('value_strings = ["a", "b"]', "string[2]", ["a", "b"]),
+    ],
+)
+def test_constants_of_every_kind_are_initializers(attribute: str, type_: str, value: Any) -> None:
+    graph = imported(f"g () => (y) {{ y = Constant <{attribute}> () }}")
+    assert graph.nodes == []
+    (tensor,) = graph.outputs
+    assert tensor.role is Role.INITIALIZER
+    assert str(tensor.type) == type_
+    assert tensor.value is not None
+    assert tensor.value.tolist() == value
+
+
+def test_sparse_constants_have_a_type_and_no_value() -> None:
+    values = onnx.helper.make_tensor("v", onnx.TensorProto.FLOAT, [1], [2.0])
+    indices = onnx.helper.make_tensor("i", onnx.TensorProto.INT64, [1], [5])
+    sparse = onnx.helper.make_sparse_tensor(values, indices, [3, 4])
+    (tensor,) = one_node("Constant", [], 13, sparse_value=sparse).outputs
+    assert str(tensor.type) == "float32[3, 4]"
+    assert tensor.value is None
 
 
 def test_other_domains_keep_their_names() -> None:
