@@ -92,25 +92,11 @@ def total(items: List | None) -> Value:
 
 
 @_function(1)
-def largest(items: tuple[int, ...] | None) -> int | None:
-    """``largest(A)``: the greatest item; -1 for an empty list."""
-    return None if items is None else max(items, default=-1)
-
-
-@_function(1)
 def smallest(items: tuple[int | float, ...] | None) -> int | float | None:
     """``smallest(A)``: the least item; infinity for an empty list."""
     if items is None or any(not isinstance(item, int | float) for item in items):
         return None
     return min(items, default=math.inf)
-
-
-@_function(2)
-def ceil_div(a: Value, b: Value) -> Value:
-    """``ceil_div(a, b)``: ``a / b`` rounded up."""
-    if isinstance(a, int) and isinstance(b, int):
-        return -(-a // b)
-    return a if b == 1 else None
 
 
 @_function(1)
@@ -401,18 +387,6 @@ def chunk_sizes(extent: Value, count: Value) -> tuple[int, ...] | None:
     if extent % size or not sizes:
         sizes.append(extent % size)
     return tuple(sizes)
-
-
-@_function(2)
-def even_sizes(extent: Value, count: Value) -> tuple[int, ...] | None:
-    """``even_sizes(n, k)``: exactly k pieces of size ⌈n / k⌉, the last one smaller if need be."""
-    if not isinstance(extent, int) or not isinstance(count, int):
-        return None
-    size = -(-extent // _bounded(count))
-    last = extent - size * (count - 1)
-    if last < 0:
-        raise ShapeError(f"an extent of {extent} does not fill {count} pieces of {size}")
-    return (size,) * (count - 1) + (last,)
 
 
 @_function(5)
