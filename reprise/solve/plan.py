@@ -217,9 +217,7 @@ class _Planner:
                 case ast.Variable(name) | ast.Splat(ast.Variable(name)):
                     self._bind(name, port.optional)
                 case ast.Splat():
-                    self._error(
-                        "computed-splat", "an operand's `*` takes a variable", dim.span
-                    )
+                    self._error("computed-splat", "an operand's `*` takes a variable", dim.span)
                 case ast.Number() | ast.Wildcard():
                     pass
                 case _:

@@ -168,9 +168,7 @@ def holds(condition: ast.Condition, scope: Scope, reading: Reading) -> Any:
             raise TypeError(f"no meaning in a signature: {condition!r}")
 
 
-def _guarded(
-    parts: tuple[ast.Condition, ...], scope: Scope, reading: Reading
-) -> Iterator[Any]:
+def _guarded(parts: tuple[ast.Condition, ...], scope: Scope, reading: Reading) -> Iterator[Any]:
     """The truths of ``parts``, in order. An earlier part often guards a later one
     (``rank(P) == 0 or P[0] == n``): where it cannot be told, a later one that fails is not told
     either."""
@@ -186,9 +184,7 @@ def _guarded(
         yield truth
 
 
-def belongs(
-    value: Any, domain: ast.Domain, scope: Scope, reading: Reading, symbol: bool
-) -> Any:
+def belongs(value: Any, domain: ast.Domain, scope: Scope, reading: Reading, symbol: bool) -> Any:
     """Whether ``value`` (of a list: every item) lies in ``domain``."""
     if isinstance(value, tuple):
         return reading.every([belongs(v, domain, scope, reading, symbol) for v in value])

@@ -41,7 +41,6 @@ class _Astray(Exception):
     """Nothing that could be drawn next would fit."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Instance:
     """Operand types and attributes that a signature accepts."""

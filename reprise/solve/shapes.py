@@ -471,9 +471,7 @@ def room(items: List | None, other: List | None, axis: Value) -> tuple[Value, ..
     if len(items) != len(other):
         raise ShapeError(f"ranks {len(items)} and {len(other)} differ")
     (at,) = _axes(axis, len(items))
-    return tuple(
-        minus(a, b) for i, (a, b) in enumerate(zip(items, other, strict=True)) if i != at
-    )
+    return tuple(minus(a, b) for i, (a, b) in enumerate(zip(items, other, strict=True)) if i != at)
 
 
 @_function(6)

@@ -388,9 +388,7 @@ class _Reader:
         self.taken.add(name)
         return name
 
-    def _fail(
-        self, code: str, message: str, part: _Spanned, hint: str | None = None
-    ) -> NoReturn:
+    def _fail(self, code: str, message: str, part: _Spanned, hint: str | None = None) -> NoReturn:
         self.problems.append(Diagnostic(code, message, part.span, hint))
         raise _Skip
 
@@ -426,9 +424,7 @@ def _fits(item: Scalar, dtype: str) -> bool:
             signed = DTYPES[dtype].kind == "int"
             width = DTYPES[dtype].bits - signed
             low = -(1 << width) if signed else 0
-            return (
-                isinstance(item, int) and not isinstance(item, bool) and low <= item < 1 << width
-            )
+            return isinstance(item, int) and not isinstance(item, bool) and low <= item < 1 << width
         case _:
             if isinstance(item, int) and not isinstance(item, bool):
                 return abs(item) < 1 << 1023
@@ -488,9 +484,11 @@ def _node_line(node: Node, names: dict[Tensor, str], taken: set[str]) -> str:
         else:
             targets.append(f"{names[output]}: {_printed_type(output.type)}")
     arguments = ["none" if operand is None else names[operand] for operand in node.inputs]
-    shown = node.attributes if "." in node.op else {
-        name: value for name, value in node.attributes.items() if name in node.given
-    }
+    shown = (
+        node.attributes
+        if "." in node.op
+        else {name: value for name, value in node.attributes.items() if name in node.given}
+    )
     arguments += [f"{name}={_printed_value(value)}" for name, value in shown.items()]
     note = f"  // sub-graphs left out: {', '.join(node.bodies)}" if node.bodies else ""
     return f"{', '.join(targets)} = {node.op}({', '.join(arguments)}){note}"

@@ -419,9 +419,7 @@ FORMS: dict[str, Build] = {
 }
 
 
-def model(
-    form: Form, operands: tuple[TensorType | None, ...], results: int
-) -> onnx.ModelProto:
+def model(form: Form, operands: tuple[TensorType | None, ...], results: int) -> onnx.ModelProto:
     """A model of one node, whose constants are initializers and whose results have no type."""
     names, values, initializers = [], [], []
     for i, operand in enumerate(form.inputs):

@@ -99,9 +99,7 @@ def _symmetric(pads: tuple[int, ...], kernel: tuple[int, ...] | None = None) -> 
 
 def convolution(function: Callable[..., Any]) -> Build:
     def build(a: Attributes, x: Any, w: Any, b: Any = None) -> Any:
-        return function(
-            x, w, b, a["strides"], _symmetric(a["pads"]), a["dilations"], a["groups"]
-        )
+        return function(x, w, b, a["strides"], _symmetric(a["pads"]), a["dilations"], a["groups"])
 
     return build
 
@@ -145,9 +143,7 @@ def avg_pool(function: Callable[..., Any]) -> Build:
         fits = all(e >= k for e, k in zip(x.shape[2:], a["kernel"], strict=True))
         need(fits or function is not F.avg_pool3d, "torch looks at extents before padding")
         pads = _symmetric(a["pads"], a["kernel"])
-        return function(
-            x, a["kernel"], a["strides"], pads, a["ceil_mode"], a["count_include_pad"]
-        )
+        return function(x, a["kernel"], a["strides"], pads, a["ceil_mode"], a["count_include_pad"])
 
     return build
 
@@ -190,9 +186,7 @@ def _pad(a: Attributes, x: Any) -> Any:
 
 def _slice(a: Attributes, x: Any) -> Any:
     index = [slice(None)] * x.dim()
-    for start, end, axis, step in zip(
-        a["starts"], a["ends"], a["axes"], a["steps"], strict=True
-    ):
+    for start, end, axis, step in zip(a["starts"], a["ends"], a["axes"], a["steps"], strict=True):
         need(step > 0, "torch steps forwards only")
         index[axis] = slice(start, end, step)
     return x[tuple(index)]
@@ -380,12 +374,8 @@ FORMS: dict[str, Build] = {
     "l1_norm": _norm(1),
     "l2_norm": _norm(2),
     "log_sum_exp": reduce(torch.logsumexp),
-    "var": lambda a, x: torch.var(
-        x, a["axes"], correction=a["correction"], keepdim=a["keepdims"]
-    ),
-    "std": lambda a, x: torch.std(
-        x, a["axes"], correction=a["correction"], keepdim=a["keepdims"]
-    ),
+    "var": lambda a, x: torch.var(x, a["axes"], correction=a["correction"], keepdim=a["keepdims"]),
+    "std": lambda a, x: torch.std(x, a["axes"], correction=a["correction"], keepdim=a["keepdims"]),
     "reduce_any": reduce(torch.any),
     "reduce_all": reduce(torch.all),
     "argmax": _arg(torch.argmax),
@@ -458,14 +448,10 @@ FORMS: dict[str, Build] = {
     "gru": _recurrent(torch.nn.GRU, 3),
     "lstm": _recurrent(torch.nn.LSTM, 4),
     "attention": _attention,
-    "random_normal": lambda a: torch.randn(
-        a["shape"], dtype=dtype(a["dtype"]), device="meta"
-    ),
+    "random_normal": lambda a: torch.randn(a["shape"], dtype=dtype(a["dtype"]), device="meta"),
     "random_uniform": lambda a: torch.rand(a["shape"], dtype=dtype(a["dtype"]), device="meta"),
     "bernoulli": lambda a, x: torch.bernoulli(x).to(result(a, x)),
-    "multinomial": lambda a, x: torch.multinomial(x, a["sample_size"], True).to(
-        dtype(a["dtype"])
-    ),
+    "multinomial": lambda a, x: torch.multinomial(x, a["sample_size"], True).to(dtype(a["dtype"])),
 }
 
 

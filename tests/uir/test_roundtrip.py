@@ -33,9 +33,7 @@ kinds = st.builds(
     st.one_of(dtypes, st.none()),
     st.one_of(st.none(), st.lists(extents, max_size=3).map(tuple)),
 )
-scalars = st.one_of(
-    st.integers(-(2**63), 2**63), st.booleans(), st.floats(), st.text(max_size=6)
-)
+scalars = st.one_of(st.integers(-(2**63), 2**63), st.booleans(), st.floats(), st.text(max_size=6))
 attributes = st.dictionaries(
     names, st.one_of(scalars, st.lists(scalars, max_size=3).map(tuple)), max_size=3
 )
