@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from reprise.lang import ast
@@ -750,7 +751,8 @@ class Builder:
         return ast.ListExpr(self.exprs(kids), self.span(a, b))
 
     def paren(self, kids: Kids, a: int, b: int) -> Any:
-        return kids[0]
+        (inner,) = kids
+        return inner if isinstance(inner, _Part) else replace(inner, span=self.span(a, b))
 
     def aggregate(self, kids: Kids, a: int, b: int) -> ast.AggregateExpr:
         kind, body = kids

@@ -18,17 +18,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from reprise.lang import ast
 from reprise.lang.diagnostics import Span
 from reprise.lang.layout import INDENT, SOFT, SPACE, WIDTH, Doc, Fill, Group, Nest, flat, layout
 from reprise.lang.parse import parse_text
-from reprise.lang.tokens import BOM
+from reprise.lang.tables import load_tables
+from reprise.lang.tokens import is_documentation, scan
+
+T = TypeVar("T")
 
 Place = tuple[int, int]
 """A line and a column."""
+
+_KINDS = {"{": "LBRACE", "}": "RBRACE", ":-": "IF"}
 
 _BLOCKS = (ast.PatternDecl, ast.OpDecl, ast.ConstraintDecl, ast.MonitorDecl, ast.TestDecl)
 
@@ -36,8 +44,6 @@ _BARE = re.compile(r"[a-z][A-Za-z0-9_]*|[0-9]+(\.[0-9]+)?")
 """Metadata values that need no quotes."""
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
-
-_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
 
 _PRODUCTS = frozenset("*/%")
 
@@ -126,9 +132,37 @@ class _Comments:
 
     def _take(self) -> tuple[Span, str]:
         span, text = self.rest.pop()
-        if text.startswith("///") and not text.startswith("////"):
+        if is_documentation(text):
             text = text[1:]  # it documents nothing; here it must not begin to
         return span, text
+
+
+class _Source:
+    """The text that a tree was parsed from, as tokens by their places."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = scan(text, "", load_tables())
+        self.starts = list(zip(self.tokens.lines, self.tokens.columns, strict=True))[:-1]
+
+    def before(self, place: Place, kind: str) -> Place | None:
+        """Where the token before ``place`` starts, if it is a ``kind`` or reads so."""
+        i = bisect_left(self.starts, place) - 1
+        if i >= 0 and kind in (self.tokens.kinds[i], self.tokens.texts[i]):
+            return self.starts[i]
+        return None
+
+    def after(self, place: Place, kind: str) -> Place | None:
+        """Where the token at or after ``place`` ends, if it is a ``kind``."""
+        i = bisect_left(self.starts, place)
+        if i < len(self.starts) and self.tokens.kinds[i] == kind:
+            return self.tokens.lines[i], self.tokens.ends[i]
+        return None
+
+    def number(self, span: Span) -> str:
+        """The spelling of a number, or of whatever else is there."""
+        i = bisect_left(self.starts, _start(span))
+        j = bisect_left(self.starts, _end(span))
+        return "".join(self.tokens.texts[i:j])
 
 
 class _Lines:
@@ -171,6 +205,8 @@ class _Part:
     heading: Doc = ""
     items: list[_Part] = field(default_factory=list)
     closing: str = ""
+    opened: Place | None = None
+    """Where the heading ends, if not where the part starts."""
     block: ast.Case | None = None
     """Instead of all that: a test case, a block in itself."""
 
@@ -182,8 +218,10 @@ class _Formatter:
     """Prints one file."""
 
     def __init__(self, text: str, comments: Sequence[tuple[Span, str]]) -> None:
-        self.source = text.removeprefix(BOM).split("\n") if text else []
+        self.source = _Source(text) if text else None
         self.comments = _Comments(comments)
+        self.hoisted: list[tuple[Span, str]] = []
+        """Comments in what is being printed, to be printed before it."""
 
     def file(self, file: ast.RuleFile) -> str:
         """The whole text."""
@@ -193,20 +231,17 @@ class _Formatter:
         top = _Lines(0)
         previous: ast.Import | ast.Decl | None = None
         was_block = False
-        for decl, after in zip(decls, [*decls[1:], None], strict=True):
+        for decl, after in _with_next(decls):
             doc = () if isinstance(decl, ast.Import) else decl.doc
             known = _known(decl.span)
             span = decl.span
             if known:
                 span = replace(span, line=self._doc_line(span, len(doc)))
-            leading: list[tuple[Span, str]] = []
-            if known:
-                whole = isinstance(decl, ast.Import | ast.RelationDecl) or (
-                    isinstance(decl, ast.RuleDecl | ast.DenyDecl) and not decl.body
-                )
-                leading = self.comments.before(_end(decl.span) if whole else _start(decl.span))
+            leading = self.comments.before(_start(decl.span)) if known else []
             until = _start(after.span) if after is not None and known else _LAST
+            self.hoisted = []
             body = self._declaration(decl, until)
+            leading += self.hoisted
             is_block = len(body) > 1 and isinstance(decl, _BLOCKS)
             blank = (was_block or is_block) and not _tests(decl, previous)
             if not known:
@@ -220,49 +255,56 @@ class _Formatter:
 
     def _doc_line(self, span: Span, lines: int) -> int:
         """Where the documentation of a declaration begins."""
-        line = span.line
-        if not self.source:
-            return max(line - lines, 1)
-        while lines and line > 1:
-            line -= 1
-            lines -= self.source[line - 1].lstrip().startswith("///")
-        return line
+        if self.source is None or not lines:
+            return span.line - lines
+        comments = self.source.tokens.comments
+        last = bisect_left(comments, _start(span), key=lambda comment: _start(comment[0]))
+        while lines and last > 0:
+            last -= 1
+            lines -= is_documentation(comments[last][1])
+        return comments[last][0].line
 
-    def _part(self, part: _Part, indent: int, until: Place, width: int = WIDTH) -> list[str]:
+    def _hoist(self, place: Place) -> None:
+        """Let the comments up to ``place`` be printed before what is being printed."""
+        self.hoisted += self.comments.before(place)
+
+    def _part(self, part: _Part, indent: int, until: Place) -> list[str]:
         """The lines of a part, the first not indented; takes the comments in it and after it.
 
         ``until``: where the next part starts.
         """
         if part.block is not None:
             return self._case(part.block, indent, until, part.heading)
-        known = _known(part.span)
-        if part.items and known and self.comments.within(_start(part.span), _end(part.span)):
+        if not _known(part.span):
+            return layout((part.doc, part.suffix), indent)
+        end = _end(part.span)
+        if part.items:
+            self._hoist(part.opened or _start(part.span))
+        if part.items and self.comments.within(_start(part.span), end):
             lines = layout(part.heading, indent)
-            lines[-1] += self.comments.trailing(
-                (part.span.line, part.span.column), _start(part.items[0].span)
-            )
-            inner = self._parts(part.items, indent + INDENT, _end(part.span))
-            lines += inner
+            opened = part.opened or _start(part.span)
+            lines[-1] += self.comments.trailing(opened, _start(part.items[0].span))
+            lines += self._parts(part.items, indent + INDENT, end)
             if part.closing:
                 lines.append(" " * indent + part.closing)
         else:
+            self._hoist(end)
             lines = layout((part.doc, part.suffix), indent)
-        if known:
-            lines[-1] += self.comments.trailing(_end(part.span), until)
+        lines[-1] += self.comments.trailing(end, until)
         return lines
 
     def _parts(self, parts: Sequence[_Part], indent: int, end: Place) -> list[str]:
         """The lines of a block's inside; ``end``: where the block ends."""
         lines = _Lines(indent)
-        for part, after in zip(parts, [*parts[1:], None], strict=True):
+        outer = self.hoisted
+        for part, after in _with_next(parts):
             known = _known(part.span)
-            early: list[tuple[Span, str]] = []
-            if known:
-                stop = _end(part.span) if not (part.items or part.block) else _start(part.span)
-                early = self.comments.before(stop)
+            self.hoisted = self.comments.before(_start(part.span)) if known else []
             until = end if after is None else _start(after.span)
-            lines.comments(early)
-            lines.add(self._part(part, indent, until if known else _LAST), part.span)
+            printed = self._part(part, indent, until if known else _LAST)
+            lines.comments(self.hoisted)
+            lines.add(printed, part.span)
+        self.hoisted = outer
         if end != _LAST:
             lines.comments(self.comments.before(end))
         return lines.out
@@ -272,7 +314,11 @@ class _Formatter:
     ) -> list[str]:
         """``header { parts }``, without what follows; ``one_line`` if it may be."""
         known = _known(span)
-        if not known or not self.comments.within(_start(span), _end(span)):
+        if known:
+            first = _start(parts[0].span) if parts else (span.end_line, span.end_column - 1)
+            opened = self._word_before(first, "{")
+            self._hoist(opened)
+        if not known or not self.comments.within(opened, _end(span)):
             if not parts:
                 return layout((header, " {}"), indent)
             if one_line:
@@ -282,12 +328,22 @@ class _Formatter:
                     return [line]
         lines = layout((header, " {"), indent)
         if known:
-            first = _start(parts[0].span) if parts else _end(span)
-            lines[-1] += self.comments.trailing(_start(span), first)
-        end = _end(span) if known else _LAST
-        lines += self._parts(parts, indent + INDENT, end)
+            lines[-1] += self.comments.trailing(opened, first)
+        lines += self._parts(parts, indent + INDENT, _end(span) if known else _LAST)
         lines.append(" " * indent + "}")
         return lines
+
+    def _word_before(self, place: Place, word: str) -> Place:
+        """Where the token before ``place`` starts if it is ``word``, else ``place``."""
+        found = self.source.before(place, _KINDS.get(word, word)) if self.source else None
+        return found or place
+
+    def _from_word(self, span: Span, word: str) -> Span:
+        """A span, with the keyword before it."""
+        if not _known(span):
+            return span
+        line, column = self._word_before(_start(span), word)
+        return Span(span.file, line, column, span.end_line, span.end_column)
 
     # --- declarations ------------------------------------------------------------------------
 
@@ -331,7 +387,8 @@ class _Formatter:
                 rows.append(_Part(Fill((printed,)), item.span, ","))
         if rows:
             rows[-1].suffix = ""
-        return _Part(doc, decl.span, "", head, rows, "}")
+        opened = self._word_before(_start(rows[0].span), "{") if rows else None
+        return _Part(doc, decl.span, "", head, rows, "}", opened)
 
     def _relation(self, decl: ast.RelationDecl) -> Doc:
         columns: list[Doc] = [
@@ -352,7 +409,9 @@ class _Formatter:
         heading = (head, " :-")
         items = self._items(decl.body, ".")
         lines = Group(tuple(_separated([(item.doc, item.suffix) for item in items])))
-        return _Part(Group((heading, Nest((SPACE, lines)))), decl.span, "", heading, items)
+        opened = self._word_before(_start(decl.body[0].span), ":-")
+        doc = Group((heading, Nest((SPACE, lines))))
+        return _Part(doc, decl.span, "", heading, items, opened=opened)
 
     def _items(self, conditions: Sequence[ast.Condition], stop: str = "") -> list[_Part]:
         """Conditions with commas between them, and ``stop`` after the last."""
@@ -374,18 +433,14 @@ class _Formatter:
     def _clause(self, word: str, conditions: Sequence[ast.Condition]) -> _Part:
         items = self._items(conditions)
         doc: Doc = Nest((f"{word} ", Fill(tuple((item.doc, item.suffix) for item in items))))
-        return _Part(doc, _join(conditions[0].span, conditions[-1].span), "", word, items)
+        span = self._from_word(_join(conditions[0].span, conditions[-1].span), word)
+        return _Part(doc, span, "", word, items)
 
     def _apart(self, before: Span, after: Span) -> bool:
         """Whether no comma stands between two places of the source."""
-        if not self.source or not (_known(before) and _known(after)):
+        if self.source is None or not (_known(before) and _known(after)):
             return False
-        if _start(after) < _end(before) or after.line > len(self.source):
-            return True
-        gap = self.source[before.end_line - 1 : after.line]
-        gap[-1] = gap[-1][: after.column - 1]
-        gap[0] = gap[0][before.end_column - 1 :]
-        return not any("," in _COMMENT.sub("", line) for line in gap)
+        return self.source.after(_end(before), "COMMA") is None
 
     def _pattern(self, decl: ast.PatternDecl) -> list[str]:
         title = f" {_quote(decl.title)}" if decl.title else ""
@@ -411,7 +466,8 @@ class _Formatter:
         )
         parts = []
         if decl.category is not None:
-            parts.append(_Part(f"category {decl.category}", decl.category.span))
+            span = self._from_word(decl.category.span, "category")
+            parts.append(_Part(f"category {decl.category}", span))
         parts += [
             _Part(self._attribute(attribute), attribute.span) for attribute in decl.attributes
         ]
@@ -424,9 +480,12 @@ class _Formatter:
         for group in flags:
             names: list[Doc] = [str(one) for one in group]
             doc: Doc = Nest(("flag ", _fill(names)))
-            parts.append(_Part(doc, _join(group[0].span, group[-1].span)))
+            span = self._from_word(_join(group[0].span, group[-1].span), "flag")
+            parts.append(_Part(doc, span))
         parts += self._clauses("where", decl.where)
-        if not parts and not self._comments_in(decl.span):
+        if not parts:
+            if _known(decl.span):
+                self._hoist(_end(decl.span))
             return layout(header)
         parts = _ordered(parts)
         return self._block(header, parts, decl.span, _on_one_line(decl.span, parts, False))
@@ -452,9 +511,14 @@ class _Formatter:
         header = f"constraint {decl.name} : {decl.klass} on"
         require = self._clause("require", decl.require) if decl.require else _Part("require")
         span = decl.span
-        if _known(span) and decl.require:
-            begin = require.span
-            span = Span(span.file, span.line, span.column, begin.line, begin.column)
+        if _known(span):
+            brace = _start(require.span)  # of `require`, and then of the `}` before it
+            if decl.require:
+                brace = self._word_before(brace, "}")
+            line, column = brace
+            span = Span(span.file, span.line, span.column, line, column + 1)
+            require.span = Span(span.file, line, column, *_end(require.span))
+            require.opened = self._word_before(_start(decl.require[0].span), "require")
         one_line = _on_one_line(decl.span, parts, True)
         block = self._block(header, parts, span, one_line)
         if len(block) == 1 and not self._comments_in(decl.span):
@@ -469,9 +533,12 @@ class _Formatter:
         parts = []
         for condition, message in decl.asserts:
             doc: Doc = ("assert ", Nest(self.doc(condition)))
+            span = self._from_word(condition.span, "assert")
             if message is not None:
                 doc = Group((doc, Nest((SPACE, _quote(message)))))
-            parts.append(_Part(doc, condition.span))
+                end = self.source.after(_end(span), "STRING") if self.source else None
+                span = Span(span.file, *_start(span), *(end or _end(span)))
+            parts.append(_Part(doc, span))
         return self._block(header, parts, decl.span, _on_one_line(decl.span, parts, True))
 
     def _test(self, decl: ast.TestDecl) -> list[str]:
@@ -682,20 +749,21 @@ class _Formatter:
 
     def _number(self, node: ast.Number) -> str:
         """A number as it was written, if that is known."""
-        value, span = node.value, node.span
-        if self.source and span.line == span.end_line and 1 <= span.line <= len(self.source):
-            line = self.source[span.line - 1]
-            written = line[span.column - 1 : span.end_column - 1].replace(" ", "")
-            try:
-                same = (int if isinstance(value, int) else float)(written) == value
-            except ValueError:
-                same = False
-            if same:
-                return written
+        value = node.value
+        if self.source is not None and _known(node.span):
+            written = self.source.number(node.span)
+            with suppress(ValueError):
+                if (int if isinstance(value, int) else float)(written) == value:
+                    return written
         return repr(value)
 
 
 # --- small documents -------------------------------------------------------------------------
+
+
+def _with_next(items: Sequence[T]) -> Iterator[tuple[T, T | None]]:
+    """Each item with the one after it."""
+    return zip(items, [*items[1:], None], strict=False)
 
 
 def _brackets(opening: str, items: Sequence[Doc], closing: str) -> Doc:

@@ -30,6 +30,8 @@ DECLARATION_KEYWORDS = frozenset(
 _ONLY_BEFORE_BRACE = frozenset(["count", "sum", "min", "max", "prod", "exists"])
 _ONLY_BEFORE_NAME = frozenset(("const", "output"))
 
+_VALUES = frozenset(("inf", "nan", "true", "false"))
+
 _AFTER_NUMBER = re.compile(r"[A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _AFTER_UNDERSCORE = re.compile(r"[A-Za-z0-9_]+")
 _REST_OF_LINE = re.compile(r"[^\n]*")
@@ -81,6 +83,11 @@ class Tokens:
         )
 
 
+def is_documentation(comment: str) -> bool:
+    """Whether a comment documents the declaration that it stands before."""
+    return comment.startswith("///") and not comment.startswith("////")
+
+
 def keyword_of(
     text: str, after: str, keywords: Mapping[str, str], row: Mapping[str, int], forced: bool
 ) -> str:
@@ -91,7 +98,7 @@ def keyword_of(
     so that a block that is not closed is noticed there.
     """
     terminal = keywords[text]
-    if after == "EQUAL" or after == "COLON":
+    if (after == "EQUAL" or after == "COLON") and text not in _VALUES:
         return "NAME"
     if text in _ONLY_BEFORE_BRACE:
         fits = after == "LBRACE"
@@ -141,11 +148,7 @@ def scan(text: str, path: str, tables: Tables) -> Tokens:
         if kind == "COMMENT":
             comment = found.group().rstrip()
             span = Span(path, line, pos - start + 1, line, pos - start + 1 + len(comment))
-            if (
-                comment.startswith("///")
-                and not comment.startswith("////")
-                and not (lines and lines[-1] == line)
-            ):
+            if is_documentation(comment) and not (lines and lines[-1] == line):
                 docs.append(len(tokens.comments))
             tokens.comments.append((span, comment))
             pos = end
