@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reprise.lang import core
+from reprise.lang.coretext import format_literal
 from reprise.lang.diagnostics import Span
 from reprise.patterns.match import Finding, Match, node_name
 from reprise.patterns.truth import Answer, Known, Step, Truth, Unknown
 from reprise.uir.graph import Graph
+
+MAX_GROUNDS = 8
+"""Facts shown under one derived fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,8 @@ class _Teller:
                 fact = self.fact(relation, step.row)
                 if step.truth is Truth.UNKNOWN:
                     return [f"{fact}: the model does not say"]
+                if negated and "__" in relation:  # made for a `not exists`
+                    return ["there is none" if step.truth is Truth.YES else "there is one"]
                 if negated:
                     return [f"not {fact}" if step.truth is Truth.YES else f"{fact} holds"]
                 if step.truth is Truth.NO and step.right is not None:
@@ -114,6 +120,8 @@ class _Teller:
             case core.Compare(op):
                 if step.left is None or step.right is None:
                     return [f"no value for `{op}`"]
+                if step.truth is Truth.YES and op == "==":
+                    return []  # the look-up above shows the value
                 text = f"{self.value(step.left)} {op} {self.value(step.right)}"
                 return [self._verdict(text, step.truth)]
             case core.Member(_, values, negated):
@@ -131,19 +139,28 @@ class _Teller:
         return text + ending[truth]
 
     def _grounds(self, relation: str, row: Sequence[Known]) -> list[str]:
-        """The base facts under a derived one."""
-        if relation not in self._program.derived() or any(isinstance(v, Unknown) for v in row):
+        """The facts under a derived one, down to what the model itself says."""
+        if relation not in self._program.derived():
             return []
-        known = tuple(v for v in row if not isinstance(v, Unknown))
-        derivation = self._match.database.why(relation, known)
+        known = [v for v in row if not isinstance(v, Unknown)]
+        if len(known) < len(row):
+            return []
         lines: list[str] = []
-        pending = list(derivation.premises) if derivation is not None else []
-        while pending and len(lines) < 6:
-            premise = pending.pop(0)
-            text = self.fact(premise.relation, premise.row)
-            lines.append(f"  since {'not ' if premise.negated else ''}{text}")
-            pending = [*premise.premises, *pending]
-        return lines
+        pending = [self._match.database.why(relation, *known)]
+        while pending and len(lines) < MAX_GROUNDS:
+            derivation = pending.pop(0)
+            lines += [f"  since {self.fact(p.relation, p.row)}" for p in derivation.premises]
+            told = filter(None, map(self._condition, derivation.conditions))
+            lines += [f"  since {text}" for text in told]
+            pending += [p for p in derivation.premises if p.rule is not None]
+        return lines[:MAX_GROUNDS]
+
+    def _condition(self, literal: core.Literal) -> str:
+        """A condition of a derivation, its values filled in."""
+        if isinstance(literal, core.Atom) and all(isinstance(t, core.Const) for t in literal.terms):
+            row = [t.value for t in literal.terms if isinstance(t, core.Const)]
+            return f"{'not ' if literal.negated else ''}{self.fact(literal.relation, row)}"
+        return format_literal(literal)
 
     def fact(self, relation: str, row: Sequence[Known]) -> str:
         """``relation(args)`` with names for ids."""

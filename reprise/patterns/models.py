@@ -23,7 +23,7 @@ def read_model(path: Path, rules: RuleSet) -> Graph:
     from reprise.uir.text import parse_uir
 
     try:
-        return parse_uir(read_source(path), str(path), Signatures.of(rules.files))
+        return parse_uir(read_source(path), str(path), Signatures.of_symbols(rules.symbols))
     except RulesError as error:
         first = error.diagnostics[0]
         where = f"line {first.span.line}, column {first.span.column}"

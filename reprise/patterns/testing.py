@@ -54,7 +54,7 @@ class CaseResult:
 def run_tests(rules: RuleSet, only: Iterable[str] | None = None) -> list[CaseResult]:
     """Run every test of the files that were asked for (``only``: these subjects)."""
     wanted = None if only is None else set(only)
-    signatures = Signatures.of(rules.files)
+    signatures = Signatures.of_symbols(rules.symbols)
     results: list[CaseResult] = []
     for test in rules.tests:
         if test.span.file not in rules.own or (

@@ -161,19 +161,24 @@ class Lines(Domains):
         while present and _may_be_absent(present[-1]):
             present.pop()
         signatures = self._signatures(ops)
-        for signature in signatures:
-            too_many = signature.most is not None and len(present) > signature.most
-            if too_many or (not rest and len(listed) < signature.least):
-                count = str(signature.least)
-                if signature.most != signature.least:
-                    count += f" to {signature.most}" if signature.most else " or more"
-                self.report.error(
-                    "wrong-arity",
-                    f"`{signature.name}` takes {count} operand{'' if count == '1' else 's'}, "
-                    f"not {len(present)}",
-                    call.span,
-                    "end the list with `...` to leave the further operands open",
-                )
+        misfits = [
+            s
+            for s in signatures
+            if (s.most is not None and len(present) > s.most)
+            or (not rest and len(listed) < s.least)
+        ]
+        if misfits and len(misfits) == len(ops.values):  # of a set, the others may still match
+            signature = misfits[0]
+            count = str(signature.least)
+            if signature.most != signature.least:
+                count += f" to {signature.most}" if signature.most else " or more"
+            self.report.error(
+                "wrong-arity",
+                f"`{signature.name}` takes {count} operand{'' if count == '1' else 's'}, "
+                f"not {len(present)}",
+                call.span,
+                "end the list with `...` to leave the further operands open",
+            )
         if rest:
             return
         fixed = bool(signatures) and len(signatures) == len(ops.values)
