@@ -121,14 +121,16 @@ class Clauses:
 
     def _add_rule(self, rule: Rule) -> None:
         types = variable_types(rule, self.relations)
-        body: list[BodyLiteral] = [lit for lit in rule.body if not isinstance(lit, Aggregate)]
-        waiting = [lit for lit in rule.body if isinstance(lit, Aggregate)]
+        waiting = {i: lit for i, lit in enumerate(rule.body) if isinstance(lit, Aggregate)}
+        flat: dict[int, BodyLiteral] = {
+            i: lit for i, lit in enumerate(rule.body) if not isinstance(lit, Aggregate)
+        }
         while waiting:
-            known = _bound(body)
-            ready = next((a for a in waiting if self._group_known(rule, a, known)), waiting[0])
-            waiting.remove(ready)
-            body.append(self._lookup(rule, ready, tuple(body), types))
-        self._append(rule.head, body, types, rule)
+            known = _bound(flat.values())
+            ready = (i for i, lit in waiting.items() if self._group_known(rule, lit, known))
+            i = next(ready, min(waiting))
+            flat[i] = self._lookup(rule, waiting.pop(i), tuple(flat.values()), types)
+        self._append(rule.head, [flat[i] for i in sorted(flat)], types, rule)
 
     def _append(
         self, head: Atom, body: Iterable[BodyLiteral], types: Mapping[str, str], rule: Rule

@@ -50,27 +50,32 @@ class Derivation:
     bindings: Mapping[str, Value] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines("", {}))
+        return "\n".join(_lines(self))
 
     @property
     def fact(self) -> str:
         """The row as text: ``edge(1, 2, 0)``."""
         return _fact(self.relation, self.row)
 
-    def _lines(self, indent: str, shown: dict[tuple[str, Row], None]) -> Iterator[str]:
-        if self.rule is None:
-            yield f"{indent}{self.fact}"
-            return
-        known = (self.relation, self.row) in shown
-        origin = self.rule.name or format_rule(self.rule)
-        yield f"{indent}{self.fact}  {'as above' if known else f'by {origin}'}"
-        if known:
-            return
-        shown[self.relation, self.row] = None
-        for premise in self.premises:
-            yield from premise._lines(f"{indent}  ", shown)
-        for condition in self.conditions:
-            yield f"{indent}  {_condition(condition, self.bindings)}"
+
+def _lines(derivation: Derivation) -> Iterator[str]:
+    """A derivation as indented lines; what was shown before is not shown again."""
+    shown: set[tuple[str, Row]] = set()
+    stack: list[tuple[int, Derivation | str]] = [(0, derivation)]
+    while stack:
+        depth, item = stack.pop()
+        indent = "  " * depth
+        if isinstance(item, str) or item.rule is None:
+            yield f"{indent}{item if isinstance(item, str) else item.fact}"
+            continue
+        known = (item.relation, item.row) in shown
+        origin = item.rule.name or format_rule(item.rule)
+        yield f"{indent}{item.fact}  {'as above' if known else f'by {origin}'}"
+        if not known:
+            shown.add((item.relation, item.row))
+            conditions = [_condition(condition, item.bindings) for condition in item.conditions]
+            below: list[Derivation | str] = [*item.premises, *conditions]
+            stack += [(depth + 1, part) for part in reversed(below)]
 
 
 @dataclass(frozen=True, slots=True)

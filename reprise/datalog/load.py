@@ -31,7 +31,7 @@ _WRONG_ENTITY = "type({0}) is not int or {0} < 0"
 
 def adapt(relation: Relation, row: Sequence[Any]) -> Row:
     """``row`` as the relation stores it; :class:`RowError` if it cannot."""
-    if isinstance(row, str) or len(row) != relation.arity:
+    if not isinstance(row, (tuple, list)) or len(row) != relation.arity:
         raise RowError(f"`{relation.name}` has {relation.arity} column(s), but got {row!r}")
     values = []
     for value, column in zip(row, relation.columns, strict=True):

@@ -43,7 +43,7 @@ relation num(a: int, b: int)
 """).relations
 
 _LETTER = {"node": "N", "tensor": "T", "int": "I", "sym": "S"}
-_SYMBOLS = ("a", "b", "c")
+_SYMBOLS = ("a", "b")
 Fact = tuple[str, Row]
 
 
@@ -82,7 +82,7 @@ def _rules(draw: st.DrawFn, relations: dict[str, Relation], head: int, kinds: li
     lower = [*BASE, *(f"d{i}" for i in range(2 * stratum))]
     readable = [*lower, *(f"d{i}" for i in range(2 * stratum, 2 * stratum + 2))]
     draft = _Draft({}, [])
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.sampled_from((1, 2, 2, 3)))):
         draft.body.append(draw(_positive(relations[draw(st.sampled_from(readable))], draft)))
     if draw(st.booleans()):
         draft.body.append(draw(_negated(relations[draw(st.sampled_from(lower))], draft)))
@@ -111,13 +111,13 @@ def _constants(type_: str) -> st.SearchStrategy[Value]:
 def _positive(draw: st.DrawFn, relation: Relation, draft: _Draft) -> Atom:
     terms: list[Expr] = []
     for column in relation.columns:
-        choice = draw(st.integers(0, 9))
+        choice = draw(st.integers(0, 19))
         type_ = column.type
         if type_ == "any":
             type_ = draw(st.sampled_from(("any", "int", "sym")))
         if choice == 0 and type_ in ("int", "sym", "any"):
             terms.append(Const(draw(_constants(type_))))
-        elif choice <= 2 or type_ == "any":
+        elif choice <= 4 or type_ == "any":
             draft.wildcards += 1
             terms.append(Var(f"_{draft.wildcards}"))
         else:
@@ -229,7 +229,7 @@ def entity_facts(draw: st.DrawFn, number: int) -> list[Fact]:
     node, tensor = 2 * number, 2 * number + 1
     facts: list[Fact] = [("node", (node, draw(st.sampled_from(_SYMBOLS))))]
     older = list(range(number))
-    for position in range(draw(st.integers(0, 2)) if older else 0):
+    for position in range(draw(st.integers(1, 2)) if older else 0):
         source = draw(st.sampled_from(older))
         facts.append(("edge", (2 * source, node, position)))
         if draw(st.booleans()):
@@ -246,7 +246,7 @@ def entity_facts(draw: st.DrawFn, number: int) -> list[Fact]:
 @st.composite
 def graphs(draw: st.DrawFn, max_nodes: int = 6) -> list[list[Fact]]:
     """Facts by entity, oldest first."""
-    return [draw(entity_facts(i)) for i in range(draw(st.integers(1, max_nodes)))]
+    return [draw(entity_facts(i)) for i in range(draw(st.integers(2, max_nodes)))]
 
 
 @st.composite

@@ -116,7 +116,7 @@ class Session:
 
 
 @given(st.data())
-@settings(SLOW_TO_DRAW, max_examples=150)
+@settings(SLOW_TO_DRAW, max_examples=80)
 def test_any_history_gives_what_clingo_derives_from_its_facts(data: st.DataObject) -> None:
     program = data.draw(programs())
     if not runnable(program):
@@ -129,7 +129,7 @@ def test_any_history_gives_what_clingo_derives_from_its_facts(data: st.DataObjec
 
 
 @given(st.data())
-@settings(SLOW_TO_DRAW, max_examples=100)
+@settings(SLOW_TO_DRAW, max_examples=50)
 def test_products_follow_insertions_and_deletions(data: st.DataObject) -> None:
     program = data.draw(programs(products=True))
     if not runnable(program, clingo=False):
@@ -142,7 +142,7 @@ def test_products_follow_insertions_and_deletions(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(SLOW_TO_DRAW, max_examples=100)
+@settings(SLOW_TO_DRAW, max_examples=50)
 def test_the_way_of_loading_a_graph_makes_no_difference(data: st.DataObject) -> None:
     program = data.draw(programs())
     if not runnable(program):
@@ -163,7 +163,7 @@ def test_the_way_of_loading_a_graph_makes_no_difference(data: st.DataObject) -> 
 
 
 @given(st.data())
-@settings(SLOW_TO_DRAW, max_examples=60)
+@settings(SLOW_TO_DRAW, max_examples=40)
 def test_rules_added_later_derive_what_they_would_have(data: st.DataObject) -> None:
     program = data.draw(programs())
     if not runnable(program):
