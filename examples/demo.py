@@ -7,9 +7,11 @@ one detail and is fine. Run it with `make demo`, or `python examples/demo.py [FO
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,6 +146,21 @@ def reprise(*arguments: str) -> int:
     return code
 
 
+def reprise_in_short(*arguments: str) -> None:
+    """Run `reprise check` for its JSON, and print a line for each rule that a model matches."""
+    print(f"$ reprise check --format json {' '.join(arguments)}", flush=True)
+    command = [sys.executable, "-m", "reprise", "check", "--format", "json", *arguments]
+    start = time.perf_counter()
+    report = json.loads(subprocess.run(command, check=False, capture_output=True).stdout)
+    for model in report["models"]:
+        found = Counter((m["rule"], m["title"]) for m in model["matches"])
+        name = Path(model["path"]).name
+        print(f"{name} ({model['nodes']} nodes)" + ("" if found else ": nothing"))
+        for (rule, title), places in found.items():
+            print(f"    {rule}: {title}, in {places} place{'s' if places > 1 else ''}")
+    print(f"  ({time.perf_counter() - start:.2f} s)\n")
+
+
 def heading(text: str) -> None:
     """A line that starts a part of the tour."""
     print(f"\n== {text}\n", flush=True)
@@ -154,6 +171,7 @@ def main() -> int:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo")
     bugs, twins = write_models(folder)
     version = onnxruntime.__version__
+    target = ("--target", f"onnxruntime=={version}")
 
     heading(f"1. {len(CASES)} small models, run by ONNX Runtime {version}, and their twins")
     for case in CASES:
@@ -162,14 +180,16 @@ def main() -> int:
         print(f"    twin  {outcome(twins / f'{case.name}.onnx')}")
 
     heading("2. What `reprise check` says about them, without running anything")
-    found = reprise("check", "--explain", "--target", f"onnxruntime=={version}", str(bugs))
+    found = reprise("check", *target, str(bugs))
 
-    heading("3. The twins are fine, and it knows")
-    clean = reprise("check", "--target", f"onnxruntime=={version}", str(twins))
+    heading("3. Why: the rule's own lines, and the facts that met them")
+    reprise("check", *target, "--explain", str(bugs / "identity_transpose_gemm.onnx"))
 
-    heading("4. Real architectures, from the onnx package")
-    light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-    reprise("check", str(light))
+    heading("4. The twins are fine, and it knows")
+    clean = reprise("check", *target, str(twins))
+
+    heading("5. Real architectures, from the onnx package, against every rule that ships")
+    reprise_in_short(str(Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"))
 
     print(f"The models are in {folder}. Try: reprise check --near {twins}")
     return 0 if (found, clean) == (1, 0) else 1

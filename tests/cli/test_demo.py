@@ -1,0 +1,49 @@
+"""The tour that `make demo` takes: what it promises is true on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import onnx
+import pytest
+
+from tests.conftest import ROOT, environment
+
+
+@pytest.fixture(scope="module")
+def demo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("demo", ROOT / "examples" / "demo.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["demo"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_bug_shows_and_no_twin_does(demo: ModuleType, tmp_path: Path) -> None:
+    bugs, twins = demo.write_models(tmp_path)
+    for case in demo.CASES:
+        for folder in (bugs, twins):
+            onnx.checker.check_model(str(folder / f"{case.name}.onnx"), full_check=True)
+        assert demo.outcome(bugs / f"{case.name}.onnx") != "right", case.name
+        assert demo.outcome(twins / f"{case.name}.onnx") == "right", case.name
+
+
+@pytest.mark.slow
+def test_the_tour_ends_well(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for bug in ("ort_32228", "ort_24158", "ort_31980"):
+        assert f"match {bug}" in done.stdout
