@@ -136,6 +136,8 @@ class _Planner:
         self._growing = growing.relations
         self._recursive = growing.recursive
         self._types = variant.clause.types
+        self._mentions: dict[int, tuple[str, ...]] = {}
+        self._needed: tuple[int, Counter[str]] = (-1, Counter())
         self._left = [
             literal
             for i, literal in enumerate(self._clause.body)
@@ -187,10 +189,10 @@ class _Planner:
         for i, term in enumerate(head.terms):
             text = f"{ANCHOR}[{i}]"
             match term:
-                case Const(value):
-                    self._test(f"{text} == {constant_text(constant(value, columns[i].type))}")
+                case Const():
+                    self._test(self._equal(text, columns[i].type, term))
                 case Var(name) if name in self._where:
-                    self._test(f"{text} == {self._where[name]}")
+                    self._test(self._equal(text, columns[i].type, term))
                 case Var(name):
                     test, self._where[name] = _admit(text, columns[i].type, self._types[name])
                     if test is not None:
@@ -257,9 +259,10 @@ class _Planner:
         else:
             assert isinstance(term, Var)
             known, type_ = self._where[term.name], self._types[term.name]
+        test = _identical(text, known, type_)
         if column_type == "any" and type_ == "float":
-            return f"isinstance({text}, float) and {text} == {known}"
-        return f"{text} == {known}"
+            return f"isinstance({text}, float) and {test}"
+        return test
 
     def _layout(self, relation: str) -> Layout:
         return self._catalog.layouts[relation]
@@ -268,12 +271,25 @@ class _Planner:
 
     def join(self) -> None:
         """Place every remaining literal, cheapest first."""
+        self._needed = (-1, Counter())
         self._place_ready()
         while self._left:
-            accesses = [a for literal in self._left for a in self._accesses(literal)]
+            near = [literal for literal in self._left if self._connected(literal)] or self._left
+            accesses = [a for literal in near for a in self._accesses(literal)]
+            accesses = accesses or [a for literal in self._left for a in self._accesses(literal)]
             assert accesses, f"unsafe clause: {self._clause.rule}"
             self._follow(min(accesses, key=lambda access: access.cost))
             self._place_ready()
+
+    def _connected(self, literal: BodyLiteral) -> bool:
+        """Whether an atom shares a variable with what is placed, or constants give its key: to
+        weigh only these keeps long bodies from being planned in cubic time."""
+        if not isinstance(literal, Atom) or literal.negated:
+            return False
+        key = self._layout(literal.relation).key
+        keyed = bool(key) and all(isinstance(literal.terms[i], Const) for i in key)
+        names = [term.name for term in literal.terms if isinstance(term, Var)]
+        return keyed or not names or any(name in self._where for name in names)
 
     def _place_ready(self) -> None:
         """All tests and assignments whose variables are bound, in an order of their texts."""
@@ -424,7 +440,7 @@ class _Planner:
             if i not in known and isinstance(term, Var)
         }
         enabled = sum(
-            not fresh.isdisjoint(body_variables(literal))
+            not fresh.isdisjoint(self._variables(literal))
             for literal in self._left
             if literal is not atom
         )
@@ -486,12 +502,27 @@ class _Planner:
         values = ".values()" if nested else ""
         return f"{bucket}, EMPTY){values}"
 
+    def _still_needed(self) -> Counter[str]:
+        """How often the head and the literals still to place mention each variable."""
+        placed, needed = self._needed
+        if placed != len(self._left):
+            needed = Counter(variables(self._clause.head))
+            for literal in self._left:
+                needed.update(self._variables(literal))
+            self._needed = len(self._left), needed
+        return needed
+
+    def _variables(self, literal: BodyLiteral) -> tuple[str, ...]:
+        """A literal's variables, collected once per plan."""
+        names = self._mentions.get(id(literal))
+        if names is None:
+            names = self._mentions[id(literal)] = tuple(body_variables(literal))
+        return names
+
     def _only_existence(self, atom: Atom, known: frozenset[int]) -> bool:
         """Whether it only matters that there is a matching row, not which."""
         layout = self._layout(atom.relation)
-        needed = Counter(variables(self._clause.head))
-        for literal in self._left:
-            needed.update(body_variables(literal))
+        needed = self._still_needed()
         for i, term in enumerate(atom.terms):
             if i in known:
                 continue
@@ -534,7 +565,7 @@ class _Planner:
                 tests.append(self._equal(text, type_, term))
             elif isinstance(term, Var):
                 if term.name in local:
-                    tests.append(f"{text} == {local[term.name]}")
+                    tests.append(_identical(text, local[term.name], type_))
                 local.setdefault(term.name, text)
         return tests
 
@@ -572,7 +603,7 @@ class _Planner:
             for i, term in enumerate(head.terms):
                 if not isinstance(term, Var | Const):
                     text = self._stored(self._code(term), columns[i].type)
-                    self._test(f"{ANCHOR}[{i}] == {text}")
+                    self._test(_identical(f"{ANCHOR}[{i}]", text, columns[i].type))
             self.steps.append(Step(StepKind.DO, "return True"))
             return
         texts = []
@@ -614,6 +645,13 @@ def _insertion(layout: Layout, row: str, often: bool, unbounded: bool) -> str:
 
 def _deletion(layout: Layout, row: str) -> str:
     return f"row = {row}\nif row in {layout.rows}:\n    doom({layout.store}, row)"
+
+
+def _identical(left: str, right: str, type_: str) -> str:
+    """A test that two stored values are the same; NaN is itself, as it is to dictionaries."""
+    if type_ not in ("float", "any") or right[0] in "-'\"0123456789":
+        return f"{left} == {right}"
+    return f"({left} == {right} or {left} is {right})"
 
 
 def _admit(text: str, column_type: str, variable_type: str) -> tuple[str | None, str]:

@@ -24,7 +24,7 @@ from reprise.datalog.growth import Mode
 from reprise.datalog.layout import Layout, Shape, shape_of, unique_name
 from reprise.datalog.load import adapt, conflict
 from reprise.datalog.store import Store, make_store
-from reprise.datalog.values import box, coerce
+from reprise.datalog.values import box, coerce, identical
 from reprise.lang.core import Relation, Row, Value
 
 
@@ -167,7 +167,7 @@ class Runtime:
             values = tuple(wanted[i] for i in columns)
             index = self.build_index(store, columns)
             rows = tuple(index.get(values[0] if len(values) == 1 else values, ()))
-        return (row for row in rows if all(row[i] == value for i, value in wanted.items()))
+        return (row for row in rows if all(identical(row[i], value) for i, value in wanted.items()))
 
     # --- code ---
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from reprise.datalog.arithmetic import compare, evaluate
 from reprise.datalog.clauses import BodyLiteral, Clause, Lookup
 from reprise.datalog.runtime import Runtime
-from reprise.datalog.values import box, coerce, constant, is_entity, plain, row_order
+from reprise.datalog.values import box, coerce, constant, identical, is_entity, plain, row_order
 from reprise.lang.core import Atom, Compare, Const, Expr, Member, Row, Value, Var, variables
 
 Bindings = Mapping[str, Value]
@@ -42,11 +42,11 @@ def unify_head(clause: Clause, runtime: Runtime, row: Sequence[Value | None]) ->
         if value is None:
             continue
         match term:
-            case Const(known) if constant(known, column.type) != value:
+            case Const(known) if not identical(constant(known, column.type), value):
                 return None
             case Var(name):
                 admitted = _admit(value, column.type, clause.types[name])
-                if admitted is None or found.get(name, admitted) != admitted:
+                if admitted is None or not identical(found.get(name, admitted), admitted):
                     return None
                 found[name] = admitted
     return found
@@ -156,7 +156,7 @@ class _Search:
             if not isinstance(term, Var):
                 continue
             admitted = _admit(value, column.type, self._types[term.name])
-            if admitted is None or extended.get(term.name, admitted) != admitted:
+            if admitted is None or not identical(extended.get(term.name, admitted), admitted):
                 return None
             extended[term.name] = admitted
         return extended

@@ -43,6 +43,11 @@ def box(value: Value) -> Value:
     return value
 
 
+def identical(left: Value, right: Value) -> bool:
+    """Whether two stored values are the same; NaN is the same as itself."""
+    return left is right or left == right
+
+
 def plain(value: Value) -> Value:
     """The ordinary Python value of a stored one."""
     return float(value) if type(value) is AnyFloat else value

@@ -159,21 +159,17 @@ class _Typing:
 
     def _use(self, name: str, use: _Use, literal: Literal) -> None:
         old = self._uses.get(name)
-        if old is None or (old.type == "any" and use.type != "any"):
-            if old is not None and use.type not in SCALAR_TYPES:
+        if old is not None and old.type != use.type:
+            types = {old.type, use.type}
+            if "any" not in types or types.isdisjoint(SCALAR_TYPES - {"any"}):
                 self._report(
-                    f"{_shown(name)} is {_a(use.type)} in {use.place}, which is an "
-                    f"identifier, but any value in {old.place}",
+                    f"{_shown(name)} is {_a(old.type)} in {old.place} but {_a(use.type)} in "
+                    f"{use.place}",
                     literal,
                 )
+        if old is None or old.type == "any":
             self._uses[name] = use
             self.types[name] = use.type
-        elif use.type not in (old.type, "any"):
-            self._report(
-                f"{_shown(name)} is {_a(old.type)} in {old.place} but {_a(use.type)} in "
-                f"{use.place}",
-                literal,
-            )
 
     def _constant(self, value: Value, type_: str, place: str, literal: Literal) -> None:
         if not fits(value, type_):
