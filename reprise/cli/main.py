@@ -50,15 +50,16 @@ def cli() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; returns the process's exit code."""
+    """Run one command line; returns the process's exit code.
+
+    Not through click's ``main``, which ends the process itself where it meets a broken pipe.
+    """
+    if "_REPRISE_COMPLETE" in os.environ:
+        cli.main(prog_name="reprise")  # shell completion; does not return
     try:
-        code = cli.main(
-            args=None if arguments is None else list(arguments),
-            prog_name="reprise",
-            standalone_mode=False,
-        )
+        code = _invoke(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
-        return int(code or 0)
+        return code
     except click.ClickException as error:
         error.show()
         return Exit.INPUT
@@ -74,6 +75,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return Exit.INPUT
     except Exception as error:
         return _fault(error)
+
+
+def _invoke(arguments: list[str]) -> int:
+    """The command's exit code, or raises what it raises."""
+    try:
+        with cli.make_context("reprise", arguments) as context:
+            return int(cli.invoke(context) or 0)
+    except click.exceptions.Exit as done:  # --help, --version
+        return done.exit_code
 
 
 _INPUT_ERRORS = frozenset({"UsageError", "ModelError", "DatalogError"})
