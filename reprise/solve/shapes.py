@@ -99,6 +99,14 @@ def smallest(items: tuple[int | float, ...] | None) -> int | float | None:
     return min(items, default=math.inf)
 
 
+@_function(2)
+def at_least(a: Value, b: Value) -> Value:
+    """``at_least(a, b)``: the greater of two numbers."""
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return max(a, b)
+    return None
+
+
 @_function(1)
 def floor(a: Value) -> Value:
     """``floor(a)``: the greatest integer not above ``a``."""

@@ -142,6 +142,8 @@ def _cumulative(op: str) -> Build:
         (x,) = instance.operands
         if given.get("dtype", x.dtype) != x.dtype:  # type: ignore[union-attr]
             raise NotExpressible("ONNX has no dtype here")
+        if not x.shape:  # type: ignore[union-attr]
+            raise NotExpressible("ONNX wants an axis; torch does without")
         attributes = {name: int(given[name]) for name in ("exclusive", "reverse")}
         return Form(op, [0, np.array(given["axis"], dtype=np.int64)], attributes)
 

@@ -10,7 +10,7 @@ from tests.solve.crosscheck import tally_refusals, verify
 ROUNDS = 12
 SHAPES = frozenset({"rank", "extent", "shape"})
 
-WIDER_THAN_ONNX = {"cumsum", "cumprod", "sum", "prod", "max", "min", "dropout"}
+WIDER_THAN_ONNX = {"argmax", "argmin", "cumsum", "cumprod", "sum", "prod", "max", "min", "dropout"}
 """Operators that torch has for element types that ONNX refuses."""
 
 UNTYPED_IN_ONNX = {"random_normal_like", "random_uniform_like", "resize", "grid_sample"}
