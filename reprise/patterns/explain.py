@@ -156,11 +156,15 @@ class _Teller:
         return lines[:MAX_GROUNDS]
 
     def _condition(self, literal: core.Literal) -> str:
-        """A condition of a derivation, its values filled in."""
-        if isinstance(literal, core.Atom) and all(isinstance(t, core.Const) for t in literal.terms):
-            row = [t.value for t in literal.terms if isinstance(t, core.Const)]
-            return f"{'not ' if literal.negated else ''}{self.fact(literal.relation, row)}"
-        return format_literal(literal)
+        """A condition of a derivation, if it says more than its row."""
+        match literal:
+            case core.Atom(relation, terms, negated):
+                row = [t.value if isinstance(t, core.Const) else UNKNOWN for t in terms]
+                return f"{'not ' if negated else ''}{self.fact(relation, row)}"
+            case core.Member():
+                return format_literal(literal)
+            case core.Compare() | core.Aggregate():
+                return ""
 
     def fact(self, relation: str, row: Sequence[Known]) -> str:
         """``relation(args)`` with names for ids."""
