@@ -8,6 +8,10 @@ from reprise.lang.tokens import DECLARATION_KEYWORDS
 
 LISTS = "operands, conditions and list items"
 
+DECLARATIONS = "a declaration starts with " + ", ".join(
+    f"`{word}`" for word in sorted(DECLARATION_KEYWORDS)
+)
+
 AT_MOST = 5
 """Alternatives that a message names."""
 
@@ -39,8 +43,7 @@ def expectation(allowed: set[str], signs: Mapping[str, str]) -> str | None:
     rest = set(allowed) - {"$END"}
     words: list[str] = []
     if rest >= _DECLARATION:
-        words.append("a declaration (" + ", ".join(f"`{w}`" for w in sorted(DECLARATION_KEYWORDS)))
-        words[-1] += ") or a rule"
+        words.append("a declaration or a rule")
         rest -= _DECLARATION | {"NAME"}
     if rest >= _VALUE:
         words.append("a condition" if rest & _CONDITION_WORDS else "a value")

@@ -377,16 +377,18 @@ class _Formatter:
         items = [self.doc(item) for item in decl.items]
         doc = Group((head, Nest((SOFT, _fill(items))), SOFT, "}"))
         rows: list[_Part] = []  # what the author wrote on one line stays there
+        row: list[Doc] = []
         for item, printed in zip(decl.items, items, strict=True):
             if rows and _known(item.span) and item.span.line == rows[-1].span.end_line:
-                row = rows[-1]
-                row.span = _join(row.span, item.span)
-                assert isinstance(row.doc, Fill)
-                row.doc = Fill((*row.doc.items[:-1], (row.doc.items[-1], ","), printed))
+                rows[-1].span = _join(rows[-1].span, item.span)
             else:
-                rows.append(_Part(Fill((printed,)), item.span, ","))
+                if rows:
+                    rows[-1].doc = _fill(row)
+                row = []
+                rows.append(_Part("", item.span, ","))
+            row.append(printed)
         if rows:
-            rows[-1].suffix = ""
+            rows[-1].doc, rows[-1].suffix = _fill(row), ""
         opened = self._word_before(_start(rows[0].span), "{") if rows else None
         return _Part(doc, decl.span, "", head, rows, "}", opened)
 

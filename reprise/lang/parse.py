@@ -19,7 +19,7 @@ from reprise.lang.build import Builder
 from reprise.lang.diagnostics import Diagnostic, RulesError
 from reprise.lang.recover import Recovery
 from reprise.lang.source import read_source
-from reprise.lang.tables import BUILD, END_OF_INPUT, INLINE, Production, Tables, load_tables
+from reprise.lang.tables import BUILD, END_OF_INPUT, PASS, Production, Tables, load_tables
 from reprise.lang.tokens import Tokens, keyword_of, scan
 
 MAX_DEPTH = 200
@@ -90,21 +90,28 @@ class _Parser:
     def __init__(self, tables: Tables, tokens: Tokens, builder: Builder) -> None:
         self.tables = tables
         self.tokens = tokens
-        self.actions = [
-            getattr(builder, p.action) if p.mode == BUILD else None for p in tables.productions
+        self.reductions = [
+            (
+                production,
+                production.length,
+                production.mode == PASS and production.length == 1,
+                getattr(builder, production.action) if production.mode == BUILD else None,
+            )
+            for production in reversed(tables.productions)
         ]
+        """By action: to reduce by rule *n* is action ``-n - 1``, which counts from the end."""
 
     def run(self, start: str) -> tuple[Any, list[Diagnostic]]:
         """The value of the whole input (None if it has errors), and the syntax errors."""
-        tokens, tables = self.tokens, self.tables
+        tokens, tables, reductions = self.tokens, self.tables, self.reductions
         kinds, texts, columns = tokens.kinds, tokens.texts, tokens.columns
-        table, productions, keywords = tables.states, tables.productions, tables.keywords
-        actions = self.actions
+        table, keywords, jumps = tables.states, tables.keywords, tables.jumps
         first_state, end_state = tables.starts[start], tables.ends[start]
         whole_file = start == "start"
         recovery = Recovery(tables, tokens, first_state, end_state, whole_file, MAX_DEPTH)
 
-        states: list[int] = [first_state]
+        state = first_state  # the last of `states`
+        states: list[int] = [state]
         values: list[Any] = []
         firsts: list[int] = []
         depths: list[int] = []
@@ -112,62 +119,77 @@ class _Parser:
         i = 0
         while True:
             kind = kinds[i]
-            row = table[states[-1]]
             if kind == "NAME" and texts[i] in keywords:
                 forced = columns[i] == 1 and whole_file
-                kind = keyword_of(texts[i], kinds[i + 1], keywords, row, forced)
-            while (action := row.get(kind)) is not None and action < 0:
-                production = productions[-action - 1]
-                length = production.length
-                first = firsts[-length] if length else i
+                kind = keyword_of(texts[i], kinds[i + 1], keywords, table[state], forced)
+            while (action := table[state].get(kind)) is not None and action < 0:
+                production, length, passes, make = reductions[action]
+                if passes:
+                    jump = (states[-2], state, kind)
+                    state = jumps.get(jump) or self._jump(*jump)
+                    states[-1] = state
+                    continue
                 if length == 1:
-                    kids = [values.pop()]
-                    states.pop()
-                    depth = depths.pop()
-                    firsts.pop()
-                elif length:
+                    first = firsts[-1]
+                    value = values[-1]
+                    kids = [value]
+                    if not production.plain:
+                        kids = _select(production, kids)
+                    if make is not None:
+                        kids = make(kids, first, i - 1)
+                    values[-1] = kids
+                    if production.origin == "item":
+                        item = i
+                        depths[-1] = 0
+                    state = table[states[-2]][production.origin]
+                    states[-1] = state
+                    continue
+                if length:
+                    first = firsts[-length]
                     kids = values[-length:]
-                    depth = max(depths[-length:]) + (production.mode == BUILD)
+                    depth = max(depths[-length:])
                     del values[-length:], states[-length:], firsts[-length:], depths[-length:]
+                    if make is not None:
+                        depth += 1
+                        if depth > MAX_DEPTH:
+                            break
                 else:
-                    kids, depth = [], 0
-                if depth > MAX_DEPTH:
-                    break
+                    first, kids, depth = i, [], 0
                 if not production.plain:
                     kids = _select(production, kids)
-                make = actions[-action - 1]
-                if make is not None:
-                    value = make(kids, first, i - 1)
-                elif production.mode == INLINE:
-                    value = kids
-                else:
-                    value = kids[0]
-                if production.origin == "item":
-                    item = i
-                    depth = 0
-                states.append(table[states[-1]][production.origin])
-                values.append(value)
+                values.append(kids if make is None else make(kids, first, i - 1))
                 firsts.append(first)
                 depths.append(depth)
-                row = table[states[-1]]
+                state = table[states[-1]][production.origin]
+                states.append(state)
             if action is not None and action >= 0 and len(states) < _MAX_STACK:
+                state = action
                 states.append(action)
                 values.append(i)
                 firsts.append(i)
                 depths.append(0)
                 i += 1
                 continue
-            if kind == END_OF_INPUT and states[-1] == end_state:
-                return (values[-1] if not recovery.errors else None), recovery.errors
-            if action is not None:
-                here = tokens.span(max(i - 1, 0), max(i - 1, 0))
-                i = recovery.give_up(item, i, here)
-            else:
-                i = recovery.recover(item, i)
-            if len(recovery.errors) >= MAX_ERRORS:
+            if kind == END_OF_INPUT and state == end_state:
+                return (values[-1] if not recovery.found else None), recovery.errors
+            i = recovery.recover(item, i) if action is None else recovery.give_up(item, i)
+            if recovery.found >= MAX_ERRORS:
                 return None, recovery.errors
             item = i
-            states, values, firsts, depths = [first_state], [], [], []
+            state = first_state
+            states, values, firsts, depths = [state], [], [], []
+
+    def _jump(self, below: int, state: int, kind: str) -> int:
+        """The state after all rules that only pass their child on; remembered in the tables."""
+        table = self.tables.states
+        start = state
+        while (action := table[state].get(kind)) is not None and action < 0:
+            production, _, passes, _ = self.reductions[action]
+            if not passes:
+                break
+            state = table[below][production.origin]
+        self.tables.jumps[below, start, kind] = state
+        return state
 
 
 def _select(production: Production, kids: list[Any]) -> list[Any]:

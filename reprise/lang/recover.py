@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reprise.lang.diagnostics import Diagnostic, Span
-from reprise.lang.expected import LISTS, describe, expectation, operand_hint
+from reprise.lang.expected import DECLARATIONS, LISTS, describe, expectation, operand_hint
 from reprise.lang.spelling import closest
 from reprise.lang.tables import END_OF_INPUT, Tables
 from reprise.lang.tokens import (
@@ -36,6 +36,9 @@ NEAR = 2
 
 BACK = 3
 """Tokens before the error that may be the ones to change."""
+
+LINE = 200
+"""Tokens at most on the rest of a line that is skipped to go on after it."""
 
 BUDGET = 100_000
 """Tokens that may be parsed again because of repairs, in one file."""
@@ -71,23 +74,27 @@ WORDS = {
 """Words of other languages → ours."""
 
 JOINED = {
-    "=<": "<=",
-    "=>": ">=",
-    "<>": "!=",
-    "===": "==",
-    "!==": "!=",
-    "<-": ":-",
-    ":=": "=",
-    "||": "or",
+    "=<": ("<=",),
+    "=>": (">=", "->"),
+    "<>": ("!=",),
+    "===": ("==",),
+    "!==": ("!=",),
+    "<-": (":-",),
+    ":=": ("=",),
+    "||": ("or",),
 }
-"""Signs of other languages that read as two of ours → ours."""
+"""Signs of other languages that read as two of ours → what they may mean."""
+
+CHARACTERS = {"!": "not", "&": "and", "≤": "<=", "≥": ">=", "≠": "!=", "−": "-", "–": "-"}
+"""Characters that are no token of ours → what they mean."""
 
 REPLACEMENTS: Mapping[str, tuple[str, ...]] = {
     "EQUAL": ("REL", "COLON"),
     "REL": ("EQUAL",),
-    "COLON": ("EQUAL", "IF"),
+    "COLON": ("EQUAL", "IF", "ARROW"),
     "SEMICOLON": ("COMMA", "END"),
-    "COMMA": ("SEMICOLON", "END"),
+    "COMMA": ("AND",),
+    "VBAR": ("OR",),
     "IF": ("COLON",),
     "VAR": ("NAME",),
     "NAME": ("VAR",),
@@ -95,7 +102,10 @@ REPLACEMENTS: Mapping[str, tuple[str, ...]] = {
 }
 """Tokens that are written for one another."""
 
-INSERTABLE = ("COMMA", "EQUAL", "COLON", "IF", "END", "ARROW", "LBRACE", "LPAR", "LSQB", "ON", "IN")
+INSERTABLE = (
+    *("COMMA", "EQUAL", "COLON", "IF", "END", "ARROW"),
+    *("LBRACE", "LPAR", "LSQB", "ON", "IN", "PASS"),
+)
 """Tokens that get forgotten, besides closing brackets."""
 
 STAND_IN = ("NAME", "VAR", "STRING", "INT")
@@ -108,7 +118,8 @@ _SAMPLES = {"REL": "==", "NAME": "", "VAR": "", "STRING": '""', "INT": "0"}
 class Change:
     """Tokens ``at`` … ``at + removed - 1`` become ``put`` (kind, text); and how to say so.
 
-    ``rank`` orders changes that lead equally far. A ``problem`` of None asks for a general message.
+    ``rank`` orders changes that lead equally far; ``least`` is how far they must lead. A
+    ``problem`` of None asks for a general message.
     """
 
     rank: int
@@ -116,6 +127,7 @@ class Change:
     removed: int
     put: tuple[tuple[str, str], ...]
     problem: Diagnostic | None = None
+    least: int = NEAR
 
 
 class Recovery:
@@ -131,12 +143,16 @@ class Recovery:
         self.whole_file = whole_file
         self.depth = depth
         self.errors: list[Diagnostic] = []
+        self.found = 0
+        """How many errors there were, those included that the scanner had reported."""
         self.budget = BUDGET
 
     # --- what the parser calls ---------------------------------------------------------------
 
-    def give_up(self, item: int, at: int, here: Span) -> int:
+    def give_up(self, item: int, at: int) -> int:
         """Report nesting that is too deep; the token to go on at."""
+        self.found += 1
+        here = self.tokens.span(max(at - 1, 0), max(at - 1, 0))
         self.errors.append(
             Diagnostic(
                 "too-deeply-nested",
@@ -152,6 +168,7 @@ class Recovery:
 
         Returns where to go on: at ``item`` if the tokens were mended, else beyond the error.
         """
+        self.found += 1
         self.budget -= at - item
         if self._end_before_head(at):
             return item
@@ -159,7 +176,7 @@ class Recovery:
         change = self._best_change(item, at, history)
         if not self._follows_malformed(at):
             problem = change.problem if change is not None else None
-            self.errors.append(problem or self._unexpected(at, history[-1]))
+            self.errors.append(problem or self._unexpected(item, at, history[-1]))
         if change is None:
             change = self._skipped_line(item, at, history[-1])
         if change is None or self.budget < 0:
@@ -236,11 +253,12 @@ class Recovery:
     # --- changes -----------------------------------------------------------------------------
 
     def _best_change(self, item: int, at: int, history: list[list[int]]) -> Change | None:
-        best, best_score = None, (NEAR - 1, 0)
+        best, best_score = None, (0, 0)
         first = at - len(history) + 1
         for change in self._changes(item, at, history):
             reach = self._reach(history[change.at - first], change, at)
-            if (score := (reach, -change.rank)) > best_score or (best is None and reach >= NEAR):
+            score = reach, -change.rank
+            if reach >= change.least and (best is None or score > best_score):
                 best, best_score = change, score
         return best
 
@@ -250,6 +268,7 @@ class Recovery:
         opened = self._open_brackets(item, at)
         yield from self._joined(at, first)
         yield from self._extra_sign(at, states)
+        yield from self._spaceless_end(at)
         for j in range(at, first - 1, -1):
             yield from self._respelt(j, item, history[j - first])
         yield from self._closed(at, opened, states)
@@ -268,17 +287,29 @@ class Recovery:
             ):
                 continue
             written = tokens.texts[j] + tokens.texts[j + 1]
-            ours = JOINED.get(written)
-            if ours is None:
-                continue
-            kind = self._sign(ours)
+            for ours in JOINED.get(written, ()):
+                problem = Diagnostic(
+                    "foreign-operator",
+                    f"there is no `{written}` here",
+                    tokens.span(j, j + 1),
+                    f"write `{ours}`",
+                )
+                yield Change(0, j, 2, ((self._sign(ours), ours),), problem)
+
+    def _spaceless_end(self, at: int) -> Iterator[Change]:
+        """``q(X).r(X)``: the ``.`` that ends a rule reads as member access."""
+        tokens = self.tokens
+        member = at - 1
+        if tokens.kinds[at] == "LPAR" and at and tokens.kinds[member] == "MEMBER":
+            span = tokens.span(member, member)
             problem = Diagnostic(
-                "foreign-operator",
-                f"there is no `{written}` here",
-                tokens.span(j, j + 1),
-                f"write `{ours}`",
+                "missing-space",
+                "this `.` reads as member access",
+                Span(span.file, span.line, span.column, span.line, span.column + 1),
+                "the `.` that ends a rule is followed by white space",
             )
-            yield Change(0, j, 2, ((kind, ours),), problem)
+            put = (("END", "."), ("NAME", tokens.texts[member][1:]))
+            yield Change(2, member, 1, put, problem)
 
     def _extra_sign(self, at: int, states: list[int]) -> Iterator[Change]:
         """``category: x`` or ``where = …``: a keyword takes no sign."""
@@ -299,6 +330,8 @@ class Recovery:
         begin = end = at
         while tokens.kinds[end] != END_OF_INPUT and tokens.lines[end] == tokens.lines[at]:
             end += 1
+            if end > at + LINE:
+                return None
         while begin > item and tokens.lines[begin - 1] == tokens.lines[at]:
             begin -= 1
         for start in (at, begin):
@@ -372,7 +405,8 @@ class Recovery:
             problem = Diagnostic(
                 "unclosed-bracket", f"missing `{missing}`", self._gap(at), "; ".join(places)
             )
-            yield Change((5 if urgent else 8) + len(put) // 2, at, 0, tuple(put), problem)
+            rank = (5 if urgent else 8) + len(put) // 2
+            yield Change(rank, at, 0, tuple(put), problem, 1 if urgent else NEAR)
 
     def _closer(self, bracket: int) -> tuple[str, str]:
         kind = OPENING[self.tokens.kinds[bracket]]
@@ -384,14 +418,19 @@ class Recovery:
         written = tokens.kinds[j]
         for kind in REPLACEMENTS.get(written, ()):
             if self._takes(states, kind):
-                text = _SAMPLES.get(kind) or self.tables.terminals.get(kind, "")
+                text = "." if kind == "END" else _SAMPLES.get(kind) or self.tables.terminals[kind]
                 if kind in ("NAME", "VAR"):
                     text = tokens.texts[j]
-                rank = 4 + (at - j) if kind in ("REL", "EQUAL", "COLON") else 9
-                yield Change(rank, j, 1, ((kind, text),), self._instead(j, written, kind, text))
+                early = kind in ("REL", "EQUAL", "COLON", "AND", "OR", "ARROW")
+                rank = 4 + (at - j) if early else 9
+                put = ("NAME", text) if text in self.tables.keywords else (kind, text)
+                yield Change(rank, j, 1, (put,), self._instead(j, written, kind, text))
         if written == ERROR:
-            for kind in ("COMMA", "MINUS", "NAME"):
-                yield Change(9, j, 1, ((kind, self.tables.terminals[kind]),))
+            meant = CHARACTERS.get(tokens.texts[j][:1])
+            if meant is not None:
+                yield Change(4, j, 1, ((self._sign(meant), meant),))
+            for kind in ("COMMA", "NAME"):
+                yield Change(12, j, 1, ((kind, self.tables.terminals[kind]),))
         if written in ("INT", "FLOAT", "STRING", "MINUS") and j == at:
             hint = operand_hint(self.tables.states[states[-1]])
             if hint is not None:
@@ -432,6 +471,13 @@ class Recovery:
             )
         if kind == "END":
             return Diagnostic("missing-end", f"unexpected `{wrong}`", span, "a rule ends with `.`")
+        if written == "COMMA":
+            return Diagnostic(
+                "comma-in-parentheses",
+                "commas do not join conditions in parentheses",
+                span,
+                "write `and` here",
+            )
         return Diagnostic("wrong-sign", f"unexpected `{wrong}`", span, f"write `{text}` here")
 
     def _end_before_head(self, at: int) -> bool:
@@ -485,6 +531,16 @@ class Recovery:
                 message += f" before `{after}`" if not new_line else f" after `{before}`"
             word = ("NAME", text) if text in self.tables.keywords else (kind, text)
             yield Change(rank, at, 0, (word,), Diagnostic(code, message, self._gap(at), hint))
+        if at and tokens.kinds[at - 1] in ("NAME", "VAR") and self._takes(states, "LSQB"):
+            dtype = tokens.texts[at - 1]
+            problem = Diagnostic(
+                "missing-shape",
+                f"the type `{dtype}` has no shape",
+                tokens.span(at - 1, at - 1),
+                f"write `{dtype}[2, 3]`, `{dtype}[]` for a scalar, `{dtype}[...]` for any rank",
+            )
+            put = (("LSQB", "["), ("DOTS", "..."), ("RSQB", "]"))
+            yield Change(6, at, 0, put, problem)
         for n, kind in enumerate(STAND_IN):
             if self._takes(states, kind):
                 yield Change(12 + n, at, 0, ((kind, _SAMPLES[kind]),))
@@ -560,13 +616,28 @@ class Recovery:
         near = range(max(at - 1, 0), at + 1)
         return any((tokens.lines[i], tokens.columns[i]) in tokens.malformed for i in near)
 
-    def _unexpected(self, at: int, states: list[int]) -> Diagnostic:
+    def _unexpected(self, item: int, at: int, states: list[int]) -> Diagnostic:
+        """The general message: what was not expected, and what was."""
         tokens = self.tokens
         row = self.tables.states[states[-1]]
         allowed = {kind for kind in row if kind.isupper() and self._takes(states, kind)}
         hint = expectation(allowed, self.tables.terminals)
+        first = tokens.texts[item]
+        headless = tokens.kinds[item] == "NAME" and first not in DECLARATION_KEYWORDS
+        if at == item + 1 and self.whole_file and headless:
+            return Diagnostic(
+                "unknown-keyword",
+                f"`{first}` does not start a declaration",
+                tokens.span(item, item),
+                f"{DECLARATIONS}; a rule is `head(X) :- body(X).`",
+            )
         if tokens.kinds[at] == END_OF_INPUT:
             return Diagnostic("unexpected-end", "the file ends too early", self._gap(at), hint)
+        if allowed == {"STRING"} and tokens.texts[at - 1] == "import":
+            hint = "put the path in quotes"
+        elif len(allowed) == 1 and (word := self.tables.terminals[min(allowed)]) not in allowed:
+            where = f" before `{tokens.texts[at]}`" if not self._starts_line(at) else ""
+            return Diagnostic("missing-token", f"missing `{word}`{where}", self._gap(at))
         return Diagnostic(
             "syntax-error",
             f"unexpected {describe(tokens.kinds[at], tokens.texts[at])}",

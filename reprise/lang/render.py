@@ -103,6 +103,14 @@ def excerpt(source: str, column: int, stop: int) -> tuple[str, int, int]:
     ``column`` and ``stop`` count code points from 1, ``stop`` exclusive; there is always at least
     one caret.
     """
+    if len(source) > 8 * WIDTH:  # far more than will be shown
+        away = max(0, min(column, len(source)) - 4 * WIDTH)
+        source = source[away : away + 8 * WIDTH]
+        column, stop = column - away, stop - away
+        shown, caret, length = excerpt(source, column, min(stop, len(source) + 1))
+        if away and not shown.startswith("…"):
+            return "…" + shown, caret + 1, length
+        return shown, caret, length
     cells: list[str] = []  # what each display column shows; "" continues a wide character
     starts: list[int] = []  # code point → display column
     for character in source:
@@ -141,7 +149,7 @@ def _width(character: str) -> int:
     if character.isascii():
         return 1
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
+        return 1 if ord(character) in _STEERING else 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 

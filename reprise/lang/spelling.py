@@ -9,6 +9,10 @@ from difflib import get_close_matches
 def closest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate most like ``word``, if one is like it at all."""
     lowered = {candidate.lower(): candidate for candidate in sorted(candidates)}
+    letters = sorted(word.lower())
+    for candidate in lowered:
+        if len(letters) > 2 and sorted(candidate) == letters:
+            return lowered[candidate]  # letters in another order: short words count, too
     found = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
     return lowered[found[0]] if found else None
 

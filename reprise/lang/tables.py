@@ -16,7 +16,7 @@ import json
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,9 @@ class Tables:
     """A terminal → its text where that is fixed, else its name."""
     scanner: re.Pattern[str]
     """One alternative per non-keyword terminal, each a named group."""
+    jumps: dict[tuple[int, int, str], int] = field(default_factory=dict)
+    """What the parser has learnt: (state below, state, terminal) → the state after reducing by
+    rules that only pass their child on."""
 
 
 def compile_grammar(text: str) -> dict[str, Any]:
@@ -128,7 +131,7 @@ def _production(rule: Any) -> list[Any]:
     plain = len(keep) == len(expansion) and not waiting and not any(k[1] or k[2] for k in keep)
     if origin.startswith("_"):
         mode = INLINE
-    elif rule.options.expand1 and not rule.alias and len(keep) == 1:
+    elif rule.options.expand1 and not rule.alias and len(expansion) == len(keep) == 1:
         mode = PASS
     else:
         mode = BUILD

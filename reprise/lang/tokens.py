@@ -21,6 +21,9 @@ from reprise.lang.tables import END_OF_INPUT, Tables
 BOM = "\ufeff"
 ERROR = "ERROR"
 
+MAX_MALFORMED = 50
+"""Things that are not tokens, after which no more are reported."""
+
 OPENING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 CLOSING = {close: opened for opened, close in OPENING.items()}
 
@@ -33,6 +36,7 @@ _ONLY_BEFORE_NAME = frozenset(("const", "output"))
 _VALUES = frozenset(("inf", "nan", "true", "false"))
 
 _AFTER_NUMBER = re.compile(r"[A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
+_SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
 _AFTER_UNDERSCORE = re.compile(r"[A-Za-z0-9_]+")
 _REST_OF_LINE = re.compile(r"[^\n]*")
 
@@ -187,14 +191,21 @@ def _malformed(tokens: Tokens, pos: int, line: int, start: int) -> int:
         kind = "STRING"
         code, message = "unterminated-string", "this string does not end on its line"
         hint = 'close it with `"`; write a line break in a string as `\\n`'
+    elif quoted := _SINGLE_QUOTED.match(text, pos):
+        end = quoted.end()
+        kind = "STRING"
+        code, message = "bad-string", "strings are written in double quotes"
+        hint = f'write `"{quoted.group()[1:-1]}"`'
     elif character.isascii() and character.isdigit():
         end = _AFTER_NUMBER.match(text, pos).end()  # type: ignore[union-attr]
         kind = "INT"
         code, message = "bad-number", f"`{text[pos:end]}` is not a number"
-        if text.count(".", pos, end) > 1:
-            hint = "a version is a string: put it in quotes"
-        else:
-            hint = "an identifier starts with a letter"
+        hint = "an identifier starts with a letter"
+    elif character == "." and _follows(tokens, ("INT", "FLOAT"), line, pos - start + 1):
+        kind, pos = "FLOAT", pos - len(_forget(tokens))
+        end = _AFTER_NUMBER.match(text, pos).end()  # type: ignore[union-attr]
+        code, message = "bad-number", f"`{text[pos:end]}` is not a number"
+        hint = "a version is a string: put it in quotes"
     elif character == "_":
         end = _AFTER_UNDERSCORE.match(text, pos).end()  # type: ignore[union-attr]
         kind = "NAME"
@@ -205,10 +216,12 @@ def _malformed(tokens: Tokens, pos: int, line: int, start: int) -> int:
         code, message = "bad-character", "this `.` belongs to nothing"
         hint = "member access is `.name`; the `.` that ends a rule is followed by white space"
     elif character.isalpha():
+        kind = "NAME"
+        if _follows(tokens, ("NAME", "VAR"), line, pos - start + 1):
+            pos -= len(_forget(tokens))
         end = pos + 1
         while end < len(text) and (text[end].isalnum() or text[end] == "_"):
             end += 1
-        kind = "NAME"
         code, message = "bad-name", f"`{text[pos:end]}` is not a name"
         hint = "identifiers consist of the letters a-z and A-Z, digits and `_`"
     else:
@@ -218,7 +231,8 @@ def _malformed(tokens: Tokens, pos: int, line: int, start: int) -> int:
         code, message = "bad-character", f"unexpected {_describe(character)}"
         hint = _CHARACTER_HINTS.get(character)
     span = Span(tokens.path, line, pos - start + 1, line, end - start + 1)
-    tokens.diagnostics.append(Diagnostic(code, message, span, hint))
+    if len(tokens.diagnostics) < MAX_MALFORMED:
+        tokens.diagnostics.append(Diagnostic(code, message, span, hint))
     tokens.malformed.add((line, span.column))
     tokens.kinds.append(kind)
     tokens.texts.append(text[pos:end])
@@ -226,6 +240,20 @@ def _malformed(tokens: Tokens, pos: int, line: int, start: int) -> int:
     tokens.columns.append(span.column)
     tokens.ends.append(span.end_column)
     return end
+
+
+def _follows(tokens: Tokens, kinds: tuple[str, ...], line: int, column: int) -> bool:
+    """Whether the last token is of one of some kinds and ends just there."""
+    if not tokens.kinds or tokens.kinds[-1] not in kinds:
+        return False
+    return (tokens.lines[-1], tokens.ends[-1]) == (line, column)
+
+
+def _forget(tokens: Tokens) -> str:
+    """Take the last token back."""
+    for column in (tokens.kinds, tokens.lines, tokens.columns, tokens.ends):
+        column.pop()
+    return tokens.texts.pop()
 
 
 def _describe(character: str) -> str:
