@@ -159,6 +159,8 @@ class Database:
         try:
             fresh = self._clauses.add(program)
             self._rebuild()
+            if not any(store.rows for store in self._runtime.stores.values()):
+                return Changes(self, {}, {})
             return Changes(self, *self._guarded({}, {}, tuple(fresh)))
         except BaseException:
             self._relations, self._rules, self._clauses = before

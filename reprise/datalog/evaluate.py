@@ -55,29 +55,37 @@ class Evaluation:
 
         ``fresh`` clauses have never run: they are evaluated on everything that is stored.
         """
-        runtime = self._runtime
-        runtime.begin_derivation()
-        touched, doomed = runtime.touched, runtime.doomed
+        self._runtime.begin_derivation()
+        touched = self._runtime.touched
         for stage in self._stages[mode] or self._plan_stages(Mode(mode)):
-            lost = [name for name in minus if name in stage.level.reads] if minus else None
-            if not lost:
-                for name, handler in stage.deleting_negated:
-                    if name in plus:
-                        self._feed(handler, plus[name])
-            if lost or doomed or fresh:
-                self._level_with_deletions(stage, lost or [], plus, minus, fresh)
-            else:
-                for name, handler in stage.inserting:
-                    if name in plus:
-                        rows = plus[name]
-                        if len(rows) > _CHUNK:
-                            self._feed(handler, rows)
-                        else:
-                            handler.run(rows)
-                if touched:
-                    self._settle(stage, plus)
+            if (minus or fresh or stage.deleting_negated) and self._retract(
+                stage, plus, minus, fresh
+            ):
+                continue
+            for name, handler in stage.inserting:
+                if name in plus:
+                    rows = plus[name]
+                    if len(rows) > _CHUNK:
+                        self._feed(handler, rows)
+                    else:
+                        handler.run(rows)
+            if touched:
+                self._settle(stage, plus)
             if stage.views:
                 self._update_views(stage, plus, minus)
+
+    def _retract(self, stage: Stage, plus: Delta, minus: Delta, fresh: tuple[Clause, ...]) -> bool:
+        """Do the whole stage with deletions, if the changes below may call for any."""
+        lost = [name for name in minus if name in stage.level.reads]
+        if not lost:
+            for name, handler in stage.deleting_negated:
+                if name in plus:
+                    self._feed(handler, plus[name])
+        if not (lost or fresh or self._runtime.doomed):
+            return False
+        self._level_with_deletions(stage, lost, plus, minus, fresh)
+        self._update_views(stage, plus, minus)
+        return True
 
     def _plan_stages(self, mode: Mode) -> list[Stage]:
         stages = [Stage(self._compiler, level, mode, self._growth) for level in self._levels]
@@ -103,52 +111,60 @@ class Evaluation:
     def _settle(self, stage: Stage, plus: Delta) -> None:
         """Join what the rules derived within the level until nothing is new; then publish it."""
         runtime = self._runtime
+        touched, environment, log = runtime.touched, runtime.environment, self._log
         if stage.recursive_stores:
             if stage.linear:
                 self._recur_linear(stage)
             else:
                 self._recur_by_rounds(stage)
-        touched, environment, log = runtime.touched, runtime.environment, self._log
-        if not touched:
-            return
         count = 0
         for store in touched:
             name, rows = store.name, store.new
             store.new = environment[store.new_name] = []
             log.append((store.remove, rows))
             store.published = True
-            if stage.linear and store.indexes:
+            if store.indexes and stage.linear:
                 store.publish(rows)
             plus[name] = [*plus[name], *rows] if name in plus else rows
             count += len(rows)
-        runtime.spend(count, touched[-1])
+        if count > runtime.room[0]:
+            runtime.overflow(touched[-1])
+        runtime.room[0] -= count
         touched.clear()
 
     def _recur_linear(self, stage: Stage) -> None:
-        """No handler sees the level's own relations, so rows can be joined as they are found.
+        """No handler sees the level's own relations, so rows can be joined as they are found."""
+        if len(stage.recursive_stores) == 1:
+            self._follow(*stage.recursive_stores[0], 0)
+            return
+        done = dict.fromkeys(stage.recursive, 0)
+        progress = True
+        while progress:
+            progress = False
+            for store, handler in stage.recursive_stores:
+                end = self._follow(store, handler, done[store.name])
+                progress |= end > done[store.name]
+                done[store.name] = end
+
+    def _follow(self, store: Store, handler: Handler, start: int) -> int:
+        """Hand new rows to a handler until it has had all; how many there are.
 
         A live handler follows the list of new rows while it grows.
         """
-        done = dict.fromkeys(stage.recursive, 0)
-        pending = True
-        while pending:
-            pending = False
-            for store, handler in stage.recursive_stores:
-                rows, start = store.new, done[store.name]
-                while start < len(rows):
-                    if handler.live:
-                        following: Any = iter(rows)
-                        following.__setstate__(start)
-                        handler.run(islice(following, _CHUNK))
-                        start = min(start + _CHUNK, len(rows))
-                    else:
-                        batch = rows[start : start + _CHUNK]
-                        handler.run(batch)
-                        start += len(batch)
-                    pending = len(done) > 1
-                    if len(rows) > _CHUNK:
-                        self._runtime.look()
-                done[store.name] = start
+        rows = store.new
+        while start < len(rows):
+            if handler.live:
+                following: Any = iter(rows)
+                following.__setstate__(start)
+                handler.run(islice(following, _CHUNK))
+                start = min(start + _CHUNK, len(rows))
+            else:
+                batch = rows[start : start + _CHUNK]
+                handler.run(batch)
+                start += len(batch)
+            if len(rows) > _CHUNK:
+                self._runtime.look()
+        return start
 
     def _recur_by_rounds(self, stage: Stage) -> None:
         """Semi-naive rounds: publish what the last one found, then join it with everything."""

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 from reprise.datalog.clauses import BodyLiteral, Clause, Clauses, Lookup
@@ -268,35 +268,40 @@ class Growth:
         )
 
 
-@dataclass
 class _Order:
     """The entity classes of one clause: a union-find over its terms, and "older than" between."""
 
-    _parent: dict[Expr, Expr] = field(default_factory=dict)
-    _above: list[tuple[Expr, Expr]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._parent: dict[Expr, Expr] = {}
+        self._above: list[tuple[Expr, Expr]] = []
+        self._tops: list[Expr] | None = None
 
     def knows(self, term: Expr) -> bool:
         return term in self._parent
 
     def find(self, term: Expr) -> Expr:
-        parent = self._parent.setdefault(term, term)
-        while parent != self._parent[parent]:
-            parent = self._parent[parent]
-        return parent
+        """The representative of the term's class; a new term is a class of its own."""
+        parents = self._parent
+        if term not in parents:
+            parents[term] = term
+            return term
+        while (parent := parents[term]) is not term:
+            term = parent
+        return term
 
     def join(self, left: Expr, right: Expr) -> None:
         self._parent[self.find(left)] = self.find(right)
 
     def put_below(self, older: Expr, younger: Expr) -> None:
-        self.find(older)
-        self.find(younger)
-        self._above.append((older, younger))
+        self._above.append((self.find(older), self.find(younger)))
 
     def tops(self) -> list[Expr]:
-        """The representatives of the maximal classes."""
-        low = {self.find(older) for older, _ in self._above}
-        roots = dict.fromkeys(self.find(term) for term in list(self._parent))
-        return [root for root in roots if root not in low]
+        """The representatives of the maximal classes, once the order is complete."""
+        if self._tops is None:
+            low = {self.find(older) for older, _ in self._above}
+            roots = dict.fromkeys(self.find(term) for term in list(self._parent))
+            self._tops = [root for root in roots if root not in low]
+        return self._tops
 
     def is_top(self, term: Expr) -> bool:
         return self.find(term) in self.tops()

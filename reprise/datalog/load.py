@@ -59,16 +59,17 @@ def loader_source(
     unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = row"] if names else []
     wrong = [
         (_WRONG_ENTITY if is_entity(column.type) else _WRONG_TYPE[column.type]).format(name)
-        for name, column in zip(names, columns, strict=True)
+        for i, (name, column) in enumerate(zip(names, columns, strict=True))
+        if owned is None or i != owned.owner
     ]
     wrong.append("type(row) is not tuple" if names else "row != ()")
+    adapted = [f"row = adapt({layout.store}.layout.relation, row)", *unpack]
     lines = [
         *(["global TOP, MODE, OWNER"] if owned is not None else []),
         *unpack,
         f"if {' or '.join(f'({w})' if ' and ' in w else w for w in wrong)}:",
-        f"    row = adapt({layout.store}.layout.relation, row)",
-        *(f"    {line}" for line in unpack),
-        *(_mode_lines(owned) if owned is not None else []),
+        *(f"    {line}" for line in adapted),
+        *(_mode_lines(owned, adapted) if owned is not None else []),
         *_store_lines(layout),
         *(line for index in indexes for line in _index_lines(layout, index)),
         f"rows = GIVEN.get({layout.relation.name!r})",
@@ -78,10 +79,18 @@ def loader_source(
     return "\n".join([f"def load_{layout.name}(row):", *(f"    {line}" for line in lines)]) + "\n"
 
 
-def _mode_lines(owned: Ownership) -> list[str]:
+def _mode_lines(owned: Ownership, adapted: list[str]) -> list[str]:
     """Note what the row breaks, and the largest entity id that it mentions."""
     owner = f"c{owned.owner}"
-    lines = []
+    lines = [
+        # Facts mostly arrive owner by owner: look closer only when the owner changes.
+        f"if {owner} is not OWNER:",
+        f"    if {_WRONG_ENTITY.format(owner)}:",
+        *(f"        {line}" for line in adapted),
+        f"    if {owner} > TOP: TOP = {owner}",
+        f"    elif {owner} <= LOW: MODE = {int(Mode.EDIT)}",
+        f"    OWNER = {owner}",
+    ]
     for column in owned.older:
         lines += [
             f"if c{column} > LOW:",
@@ -95,14 +104,7 @@ def _mode_lines(owned: Ownership) -> list[str]:
             f"if c{column} > TOP: TOP = c{column}",
             f"elif c{column} <= LOW: MODE = {int(Mode.EDIT)}",
         ]
-    return [
-        *lines,
-        # Facts mostly arrive owner by owner: look closer only when the owner changes.
-        f"if {owner} != OWNER:",
-        f"    if {owner} > TOP: TOP = {owner}",
-        f"    elif {owner} <= LOW: MODE = {int(Mode.EDIT)}",
-        f"    OWNER = {owner}",
-    ]
+    return lines
 
 
 def _store_lines(layout: Layout) -> list[str]:

@@ -88,7 +88,7 @@ class Runtime:
             "touched": self.touched,
             "doom": self._doom,
             "found": self._found,
-            "overflow": self._overflow,
+            "overflow": self.overflow,
             "expired": self._expired,
             "clock": time.monotonic,
             "adapt": adapt,
@@ -194,7 +194,8 @@ class Runtime:
                 self.touched.append(store)
             store.new.append(row)
 
-    def _overflow(self, store: Store) -> NoReturn:
+    def overflow(self, store: Store) -> NoReturn:
+        """Stop the commit: ``store`` has outgrown the allowance."""
         raise LimitError(store.name, "max_derived_rows", self.limits.max_derived_rows)
 
     def _expired(self) -> NoReturn:
@@ -238,13 +239,7 @@ class Runtime:
         for store in self.touched:
             count += len(store.new)
             if count > self.room[0]:
-                self._overflow(store)
-
-    def spend(self, rows: int, store: Store) -> None:
-        """Deduct settled rows, the last of them of ``store``, from the allowance."""
-        self.room[0] -= rows
-        if self.room[0] < 0:
-            self._overflow(store)
+                self.overflow(store)
 
     def withdraw(self) -> None:
         """Forget everything derived but not published, after an error."""

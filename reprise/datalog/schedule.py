@@ -270,14 +270,15 @@ def _anchor_terms(variant: Variant) -> tuple[Expr, ...]:
 
 def _dispatch_column(layout: Layout, variants: list[Variant]) -> int | None:
     """The column in which most variants want constants, if it is worth a table."""
-    wanted: Counter[int] = Counter()
-    for variant in variants:
-        for column, _ in enumerate(_anchor_terms(variant)):
-            if layout.dispatchable(column):
-                values = _dispatch_values(variant, column, layout)
-                wanted[column] += 0 if values is None else 1
-    best = max(wanted, key=lambda column: (wanted[column], -column), default=None)
-    return best if best is not None and wanted[best] >= _DISPATCH_FROM else None
+    columns = [i for i in range(layout.relation.arity) if layout.dispatchable(i)]
+    if len(variants) < _DISPATCH_FROM or not columns:
+        return None
+    wanted = {
+        column: sum(_dispatch_values(variant, column, layout) is not None for variant in variants)
+        for column in columns
+    }
+    best = max(columns, key=lambda column: (wanted[column], -column))
+    return best if wanted[best] >= _DISPATCH_FROM else None
 
 
 def _dispatch_values(variant: Variant, column: int, layout: Layout) -> list[Value] | None:
