@@ -4,6 +4,8 @@
 programs on other engines, and are imported only by those who want them.
 """
 
+from typing import TYPE_CHECKING
+
 from reprise.datalog.database import Changes, Database, Facts, Proposal
 from reprise.datalog.engine import Engine
 from reprise.datalog.errors import (
@@ -14,8 +16,10 @@ from reprise.datalog.errors import (
     RowError,
     UnsupportedError,
 )
-from reprise.datalog.explain import Derivation, NearMiss
 from reprise.datalog.runtime import Limits
+
+if TYPE_CHECKING:
+    from reprise.datalog.explain import Derivation, NearMiss
 
 __all__ = [
     "Changes",
@@ -33,3 +37,12 @@ __all__ = [
     "RowError",
     "UnsupportedError",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The classes of explanations, which are loaded only where something is explained."""
+    if name in ("Derivation", "NearMiss"):
+        from reprise.datalog import explain
+
+        return getattr(explain, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reprise.datalog.clauses import AggregateView
 from reprise.datalog.layout import Layout
 from reprise.datalog.values import NAN, box, plain
 from reprise.lang.core import Row, Value
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 class Accumulator(Protocol):
@@ -63,8 +65,7 @@ class _Numeric:
             if not math.isfinite(value):
                 self._special(value, sign)
                 return
-        exact = Fraction(value) if isinstance(value, float) else value
-        self._combine(exact, sign)
+        self._combine(_fraction(value) if isinstance(value, float) else value, sign)
 
     def _special(self, value: float, sign: int) -> None:
         if value != value:
@@ -83,6 +84,12 @@ class _Numeric:
             return float(total)
         except OverflowError:
             return math.inf if total > 0 else -math.inf
+
+
+def _fraction(value: float | Fraction) -> Fraction:
+    from fractions import Fraction  # Slow to load, and only needed with floats.
+
+    return Fraction(value)
 
 
 class Sum(_Numeric):
@@ -117,7 +124,7 @@ class Product(_Numeric):
         elif isinstance(self._total, int) and isinstance(value, int):
             self._total //= value
         else:
-            self._total = Fraction(self._total) / value
+            self._total = _fraction(self._total) / value
 
     def result(self) -> Value | None:
         if not self._number:

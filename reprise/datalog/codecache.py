@@ -8,12 +8,14 @@ impossible and files may be deleted at any time.
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
 import sys
-from pathlib import Path
 from types import CodeType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MEMORY: dict[str, CodeType] = {}
 _LIMIT = 20_000
@@ -37,7 +39,9 @@ def compiled(source: str, label: str, directory: Path | None) -> CodeType:
 
 
 def _file_name(source: str) -> str:
-    digest = hashlib.sha256(source.encode()).hexdigest()[:32]
+    from hashlib import sha256  # Not needed by a cache in memory.
+
+    digest = sha256(source.encode()).hexdigest()[:32]
     return f"{digest}.{sys.implementation.cache_tag}.{sys.hexversion:x}"
 
 

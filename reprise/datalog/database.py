@@ -10,15 +10,12 @@ led there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from reprise.datalog import explain
 from reprise.datalog.clauses import UNIT, Clause, Clauses
 from reprise.datalog.errors import MarkError, RowError
 from reprise.datalog.evaluate import Delta, Evaluation, LogEntry
-from reprise.datalog.explain import Derivation, NearMiss
 from reprise.datalog.growth import Mode, ownership
 from reprise.datalog.load import adapt, loader_source
 from reprise.datalog.runtime import Limits, Runtime
@@ -28,6 +25,11 @@ from reprise.lang.core import Atom, Program, Relation, Row, Rule, Value, Var
 from reprise.lang.diagnostics import RulesError, Severity
 from reprise.lang.safety import check_rule
 from reprise.lang.stratify import stratify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reprise.datalog.explain import Derivation, NearMiss
 
 Facts = Mapping[str, Iterable[Sequence[Any]]] | Iterable[tuple[str, Sequence[Any]]]
 """Rows by relation, or (relation, row) pairs."""
@@ -423,6 +425,8 @@ class Database:
 
     def why(self, relation: str, *row: Any) -> Derivation:
         """How a row is derived. Raises :class:`RowError` if it is not there."""
+        from reprise.datalog import explain
+
         stored = adapt(self.relation(relation), row)
         if stored not in self._runtime.stores[relation]:
             raise RowError(f"`{relation}` has no row {row!r}; ask `why_not`")
@@ -433,6 +437,8 @@ class Database:
 
         ``None`` stands for any value. A row that is there raises :class:`RowError`.
         """
+        from reprise.datalog import explain
+
         schema = self.relation(relation)
         if len(row) != schema.arity:
             raise RowError(f"`{relation}` has {schema.arity} column(s), but got {row!r}")

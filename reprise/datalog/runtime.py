@@ -12,8 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from reprise.datalog import arithmetic
 from reprise.datalog.accumulate import View
@@ -26,6 +25,9 @@ from reprise.datalog.load import adapt, conflict
 from reprise.datalog.store import Store, make_store
 from reprise.datalog.values import box, coerce, identical
 from reprise.lang.core import Relation, Row, Value
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,8 +97,9 @@ class Store:
 
     def remove(self, rows: list[Row]) -> None:
         """Take published rows out again."""
-        for index in self.indexes.values():
-            index.remove(rows)
+        if self.indexes:
+            for index in self.indexes.values():
+                index.remove(rows)
         self._remove(rows)
 
     def withdraw(self) -> None:

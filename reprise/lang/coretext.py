@@ -8,7 +8,6 @@ to change (``_`` for a variable that occurs once, an uppercase identifier otherw
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -43,10 +42,17 @@ def format_value(value: Value) -> str:
     if isinstance(value, str):
         if _PLAIN_SYMBOL.match(value) and value not in _KEYWORDS:
             return value
-        return json.dumps(value, ensure_ascii=False)
+        return _quoted(value)
     if isinstance(value, float):
         return _format_float(value)
     return str(value)
+
+
+def _quoted(text: str) -> str:
+    """A string literal; escapes as in JSON."""
+    from json import dumps  # Most symbols are plain: most processes never need it.
+
+    return dumps(text, ensure_ascii=False)
 
 
 def _format_float(value: float) -> str:

@@ -10,7 +10,6 @@ evaluated left to right after reordering without ever meeting an unbound variabl
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -95,7 +94,9 @@ def _check_names(rule: Rule, relations: Mapping[str, Relation]) -> list[Diagnost
         span = atom.span or rule.span or NOWHERE
         relation = relations.get(atom.relation)
         if relation is None:
-            near = difflib.get_close_matches(atom.relation, relations, n=1)
+            from difflib import get_close_matches  # Only errors need it, and it is slow to load.
+
+            near = get_close_matches(atom.relation, relations, n=1)
             hint = f"did you mean `{near[0]}`?" if near else "declare it with `relation`"
             message = f"no relation is called `{atom.relation}`"
             problems.append(Diagnostic("unknown-relation", message, span, hint))
