@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable
 from typing import Protocol
 
 from benchmarks.workload import CLASSES, Fact, Pattern, program
@@ -290,7 +291,7 @@ def _sql(pattern: Pattern) -> str:
     )
 
 
-COMPETITORS: dict[str, type[Competitor]] = {
+COMPETITORS: dict[str, Callable[[list[Pattern]], Competitor]] = {
     "reprise": Ours,
     "sqlite": Sqlite,
     "egglog": Egglog,

@@ -212,7 +212,14 @@ class Database:
         self._guarded({}, {}, tuple(fresh))
 
     def source(self) -> str:
-        """The Python that has been generated so far. Rules are compiled when first needed."""
+        """The generated Python: all that the growth of a graph runs, and what else was needed.
+
+        Rules are otherwise compiled when they are first needed.
+        """
+        for name in self._relations:
+            if name not in self._derived:
+                self._loaders[name]
+        self._evaluation.compile(Mode.GROWTH)
         return "\n".join(self._runtime.sources.values())
 
     # --- changes ---

@@ -92,6 +92,12 @@ class Evaluation:
         self._stages[mode] = stages
         return stages
 
+    def compile(self, mode: Mode) -> None:
+        """Compile all that commits of this mode may run."""
+        for stage in self._stages[mode] or self._plan_stages(mode):
+            for handler in stage.handlers():
+                handler.compile()
+
     def _run_fresh(self, level: Level, fresh: tuple[Clause, ...]) -> None:
         for clause in fresh:
             if clause.head.relation in level.relations:

@@ -138,6 +138,7 @@ class _Planner:
         self._types = variant.clause.types
         self._mentions: dict[int, tuple[str, ...]] = {}
         self._needed: tuple[int, Counter[str]] = (-1, Counter())
+        self._weighed: dict[int, tuple[int, _Access]] = {}
         self._left = [
             literal
             for i, literal in enumerate(self._clause.body)
@@ -272,24 +273,13 @@ class _Planner:
     def join(self) -> None:
         """Place every remaining literal, cheapest first."""
         self._needed = (-1, Counter())
+        self._weighed.clear()
         self._place_ready()
         while self._left:
-            near = [literal for literal in self._left if self._connected(literal)] or self._left
-            accesses = [a for literal in near for a in self._accesses(literal)]
-            accesses = accesses or [a for literal in self._left for a in self._accesses(literal)]
+            accesses = [a for literal in self._left for a in self._accesses(literal)]
             assert accesses, f"unsafe clause: {self._clause.rule}"
             self._follow(min(accesses, key=lambda access: access.cost))
             self._place_ready()
-
-    def _connected(self, literal: BodyLiteral) -> bool:
-        """Whether an atom shares a variable with what is placed, or constants give its key: to
-        weigh only these keeps long bodies from being planned in cubic time."""
-        if not isinstance(literal, Atom) or literal.negated:
-            return False
-        key = self._layout(literal.relation).key
-        keyed = bool(key) and all(isinstance(literal.terms[i], Const) for i in key)
-        names = [term.name for term in literal.terms if isinstance(term, Var)]
-        return keyed or not names or any(name in self._where for name in names)
 
     def _place_ready(self) -> None:
         """All tests and assignments whose variables are bound, in an order of their texts."""
@@ -403,7 +393,13 @@ class _Planner:
             values = "".join(f"{constant_text(value)}, " for value in self._choices(literal))
             yield _Access((3, len(literal.values), values), literal, "choice", f"({values})")
         elif isinstance(literal, Atom) and not literal.negated:
-            yield self._atom_access(literal)
+            # Weighed again only when one of its variables has been bound meanwhile: what else
+            # changes can only make it look better, and long bodies would cost cubic time.
+            bound = sum(name in self._where for name in self._variables(literal))
+            kept = self._weighed.get(id(literal))
+            if kept is None or kept[0] != bound:
+                kept = self._weighed[id(literal)] = bound, self._atom_access(literal)
+            yield kept[1]
 
     def _choices(self, member: Member) -> list[Value]:
         assert isinstance(member.expr, Var)

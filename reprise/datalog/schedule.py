@@ -10,7 +10,7 @@ that needs them, and calling one has the effect of all its variants on all the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from reprise.datalog.accumulate import View
@@ -73,12 +73,14 @@ class Handler:
     """What to do with changed rows of one relation; ``run`` replaces itself once compiled.
 
     ``live``: ``run`` may be given a list that grows while it runs, and handles all of it.
+    ``compile`` compiles everything now that ``run`` would compile when needed.
     """
 
-    __slots__ = ("live", "run")
+    __slots__ = ("compile", "live", "run")
 
-    def __init__(self, run: Run, live: bool) -> None:
+    def __init__(self, run: Run, compile: Callable[[], None], live: bool) -> None:
         self.run = run
+        self.compile = compile
         self.live = live
 
 
@@ -113,6 +115,13 @@ class Stage:
         self.inserting_negated = groups.get((Purpose.INSERT, True), [])
         self.deleting = dict(groups.get((Purpose.DELETE, False), []))
         self.deleting_negated = groups.get((Purpose.DELETE, True), [])
+
+    def handlers(self) -> Iterator[Handler]:
+        """All handlers of the stage."""
+        for _, handler in (*self.inserting, *self.inserting_negated, *self.deleting_negated):
+            yield handler
+        yield from self.recursive.values()
+        yield from self.deleting.values()
 
 
 def _variants(
@@ -175,7 +184,7 @@ class Compiler:
         stem = f"{purpose.value}_{level.number}_{layout.name}"
         if column is None:
             return self._over_rows(stem, everywhere, level)
-        dispatching = Handler(self._dispatching(stem, column, table, level), live=True)
+        dispatching = self._dispatching(stem, column, table, level)
         if not everywhere:
             return dispatching
         first = self._over_rows(stem, everywhere, level)
@@ -184,30 +193,39 @@ class Compiler:
             first.run(rows)
             dispatching.run(rows)
 
-        return Handler(run, live=False)
+        def compile() -> None:
+            first.compile()
+            dispatching.compile()
+
+        return Handler(run, compile, live=False)
 
     def _over_rows(self, stem: str, variants: list[Variant], level: Level) -> Handler:
-        def first_use(rows: Iterable[Row]) -> None:
+        def compile() -> None:
             plans = [plan(variant, self._catalog, level.growing) for variant in variants]
             handler.run = self._compile(stem, plans, over_rows=True)
+
+        def first_use(rows: Iterable[Row]) -> None:
+            compile()
             handler.run(rows)
 
-        handler = Handler(first_use, live=True)
+        handler = Handler(first_use, compile, live=True)
         return handler
 
     def _dispatching(
         self, stem: str, column: int, table: dict[Value, list[Variant]], level: Level
-    ) -> Run:
+    ) -> Handler:
         functions: dict[Value, Callable[[Row], object]] = {}
+
+        def compile_one(value: Value) -> None:
+            dispatch = Dispatch(column, value)
+            plans = [
+                plan(variant, self._catalog, level.growing, dispatch) for variant in table[value]
+            ]
+            functions[value] = self._compile(f"{stem}_{_label(value)}", plans)
 
         def first_use(value: Value) -> Callable[[Row], object]:
             def run(row: Row) -> None:
-                dispatch = Dispatch(column, value)
-                plans = [
-                    plan(variant, self._catalog, level.growing, dispatch)
-                    for variant in table[value]
-                ]
-                functions[value] = self._compile(f"{stem}_{_label(value)}", plans)
+                compile_one(value)
                 functions[value](row)
 
             return run
@@ -221,7 +239,11 @@ class Compiler:
                 if function is not None:
                     function(row)
 
-        return run
+        def compile() -> None:
+            for value in table:
+                compile_one(value)
+
+        return Handler(run, compile, live=True)
 
     def _compile(
         self, stem: str, plans: list[tuple[Step, ...]], over_rows: bool = False
