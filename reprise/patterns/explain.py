@@ -9,7 +9,7 @@ from reprise.lang import core
 from reprise.lang.coretext import format_literal
 from reprise.lang.diagnostics import Span
 from reprise.patterns.match import Finding, Match, node_name
-from reprise.patterns.truth import Answer, Known, Step, Truth, Unknown
+from reprise.patterns.truth import UNKNOWN, Answer, Known, Step, Truth, Unknown
 from reprise.uir.graph import Graph
 
 MAX_GROUNDS = 8

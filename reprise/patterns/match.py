@@ -7,7 +7,7 @@ the engine. What a model leaves open is looked at place by place: wherever a pat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from reprise.datalog import Database, Limits
@@ -57,9 +57,11 @@ class Match:
 
 
 class Matcher:
-    """Runs a set of patterns over graphs; the program is compiled once.
+    """Runs a set of patterns over graphs.
 
-    A :class:`Match` lives until the next run: its database is used again.
+    Only rules that can fire at all are compiled: those whose operators and base relations have
+    been seen in some graph so far. The database is kept for the next graph, and built anew when
+    one brings something new; so a :class:`Match` lives until the next run.
     """
 
     def __init__(
@@ -69,12 +71,19 @@ class Matcher:
         limits: Limits | None = None,
     ) -> None:
         self.rules = rules
-        self._limits = limits
         self.patterns = list(rules.patterns.values() if patterns is None else patterns)
         self.program = rules.program.restricted_to(
             [*(p.name for p in self.patterns), *_guards(rules.program)]
         )
-        self._reusable: dict[tuple[str, ...], tuple[Database, int]] = {}
+        self._limits = limits
+        self._guards = {p.name: self._guards_of(p) for p in self.patterns}
+        self._shapes = {
+            p.name: [shape_rule(p, i, a) for i, a in enumerate(p.alternatives)]
+            for p in self.patterns
+        }
+        self._operators: set[core.Value] = set()
+        self._filled: set[str] = set()
+        self._kept: dict[bool, tuple[Database, int, int]] = {}
 
     def run(
         self,
@@ -91,26 +100,47 @@ class Matcher:
             for fact in (*facts_of(graph, environment=environment or {}), *given)
             if fact[0] in self.program.relations
         ]
-        database = self._empty_database((), self.program)
+        database = self._empty_database(facts, near)
         database.commit(facts)
         solver = Solver(self.program, database)
         found = Match(graph, [], [], database, solver)
         for pattern in self.patterns:
             rows = database.rows(pattern.name)
             found.findings += [self._certain(pattern, row, solver) for row in rows]
-        asked = self.patterns if near else [p for p in self.patterns if self._is_open(p, database)]
-        if asked:
-            self._look_closer(asked, facts, found, near)
+            if near or any(g == "always" or database.count(g) for g in self._guards[pattern.name]):
+                self._places(pattern, database, found, near)
         return found
 
-    def _empty_database(self, key: tuple[str, ...], program: core.Program) -> Database:
-        """A database without facts; what the last graph left in it is taken back."""
-        if key not in self._reusable:
-            database = Database(program, limits=self._limits)
-            self._reusable[key] = database, database.mark()
-        database, start = self._reusable[key]
+    def _guards_of(self, pattern: Pattern) -> set[str]:
+        """Relations that say whether a model leaves open what the pattern's conditions ask."""
+        asked = {r for a in pattern.alternatives for r in core.relations_in(a.conditions)}
+        part = self.program.restricted_to(asked)
+        return {g for r in part.relations.values() for g in r.unknown}
+
+    def _empty_database(self, facts: Sequence[tuple[str, core.Row]], near: bool) -> Database:
+        """A database for these facts; what the last graph left in it is taken back."""
+        self._operators.update(row[1] for relation, row in facts if relation == "node")
+        self._filled.update(relation for relation, _ in facts)
+        seen = len(self._operators) + len(self._filled)
+        kept = self._kept.get(near)
+        if kept is None or kept[2] != seen:
+            database = Database(self._possible(near), limits=self._limits)
+            kept = self._kept[near] = database, database.mark(), seen
+        database, start, _ = kept
         database.undo(start)
         return database
+
+    def _possible(self, near: bool) -> core.Program:
+        """The rules that can fire, with those for the places that must be looked at closely."""
+        shapes = [
+            shape
+            for p in self.patterns
+            if near or self._guards[p.name]
+            for shape in self._shapes[p.name]
+        ]
+        relations = {**self.program.relations, **{r.name: r for r, _ in shapes}}
+        rules = [*self.program.rules, *(rule for _, rule in shapes)]
+        return core.Program(relations, can_fire(rules, self._operators, self._filled))
 
     def _certain(self, pattern: Pattern, row: core.Row, solver: Solver) -> Finding:
         nodes = {name: int(value) for name, value in zip(pattern.nodes, row, strict=True)}
@@ -123,44 +153,18 @@ class Matcher:
             raise AssertionError(f"{pattern.name}{row}: the engine and the solver disagree")
         return Finding(pattern, Truth.YES, nodes, answer)
 
-    def _is_open(self, pattern: Pattern, database: Database) -> bool:
-        """Whether this model leaves something open that the pattern's conditions ask about."""
-        relations = {r for a in pattern.alternatives for r in core.relations_in(a.conditions)}
-        part = self.program.restricted_to(relations)
-        guards = {g for r in part.relations.values() for g in r.unknown}
-        return any(g == "always" or database.count(g) for g in guards)
-
-    def _look_closer(
-        self,
-        patterns: Sequence[Pattern],
-        facts: Sequence[tuple[str, core.Row]],
-        found: Match,
-        near: bool,
-    ) -> None:
-        shapes = {
-            (p.name, i): shape_rule(p, i, a) for p in patterns for i, a in enumerate(p.alternatives)
-        }
-        program = core.Program(
-            {**self.program.relations, **{r.name: r for r, _ in shapes.values()}},
-            (*self.program.rules, *(rule for _, rule in shapes.values())),
-        ).restricted_to([r.name for r, _ in shapes.values()])
-        database = self._empty_database(tuple(p.name for p in patterns), program)
-        database.commit([f for f in facts if f[0] in program.relations])
-        for pattern in patterns:
-            self._places(pattern, shapes, database, found, near)
-
     def _places(
         self,
         pattern: Pattern,
-        shapes: Mapping[tuple[str, int], tuple[core.Relation, core.Rule]],
         database: Database,
         found: Match,
         near: bool,
     ) -> None:
+        """Look at each place where the pattern's structure occurs but which is no sure match."""
         certain = {tuple(f.nodes.values()) for f in found.findings if f.pattern is pattern}
         best: dict[tuple[int, ...], Finding] = {}
-        for i, alternative in enumerate(pattern.alternatives):
-            relation, rule = shapes[(pattern.name, i)]
+        shapes = self._shapes[pattern.name]
+        for alternative, (relation, rule) in zip(pattern.alternatives, shapes, strict=True):
             names = [t.name for t in rule.head.terms if isinstance(t, core.Var)]
             for row in database.rows(relation.name):
                 bindings: Bindings = dict(zip(names, row, strict=True))
@@ -207,6 +211,40 @@ def shape_rule(
     )
     head = core.Atom(name, tuple(core.Var(v) for v in names))
     return core.Relation(name, columns), core.Rule(head, alternative.structure, name, pattern.span)
+
+
+def can_fire(
+    rules: Iterable[core.Rule], operators: Set[core.Value], filled: Set[str]
+) -> tuple[core.Rule, ...]:
+    """The rules that can derive anything where nodes have ``operators`` only and facts are of the
+    relations ``filled`` only. Leaving out the others changes no result."""
+    alive = [rule for rule in rules if _has_operators(rule, operators)]
+    while True:
+        possible = filled | {rule.head.relation for rule in alive}
+        kept = [
+            rule
+            for rule in alive
+            if all(
+                x.relation in possible
+                for x in rule.body
+                if isinstance(x, core.Atom) and not x.negated
+            )
+        ]
+        if len(kept) == len(alive):
+            return tuple(kept)
+        alive = kept
+
+
+def _has_operators(rule: core.Rule, operators: Set[core.Value]) -> bool:
+    """Whether each node that the rule asks for has an operator that occurs."""
+    sets = {x.expr: x.values for x in rule.body if isinstance(x, core.Member) and not x.negated}
+    for literal in rule.body:
+        if isinstance(literal, core.Atom) and literal.relation == "node" and not literal.negated:
+            wanted = literal.terms[1]
+            values = (wanted.value,) if isinstance(wanted, core.Const) else sets.get(wanted)
+            if values is not None and not any(v in operators for v in values):
+                return False
+    return True
 
 
 def node_name(graph: Graph, node: Node) -> str:
