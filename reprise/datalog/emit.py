@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from reprise.datalog.plan import ANCHOR, Step, StepKind
+from reprise.datalog.variants import ANCHOR, Step, StepKind
 
 _MAX_LOOPS = 16
 """Python allows 20 nested loops in a function; deeper ones go into a nested function."""

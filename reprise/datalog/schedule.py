@@ -18,10 +18,11 @@ from reprise.datalog.clauses import Clause, Clauses, Lookup
 from reprise.datalog.emit import function_source
 from reprise.datalog.growth import Growth, Mode
 from reprise.datalog.layout import Layout
-from reprise.datalog.plan import Catalog, Dispatch, Growing, Purpose, Step, Variant, plan
+from reprise.datalog.plan import plan
 from reprise.datalog.runtime import Runtime
 from reprise.datalog.store import Store
 from reprise.datalog.values import constant
+from reprise.datalog.variants import Catalog, Dispatch, Growing, Purpose, Step, Variant
 from reprise.lang.core import Atom, Const, Expr, Member, Row, Value
 from reprise.lang.stratify import components
 
