@@ -6,7 +6,8 @@ programs on other engines, and are imported only by those who want them.
 
 from typing import TYPE_CHECKING
 
-from reprise.datalog.database import Changes, Database, Facts, Proposal
+from reprise.datalog.changes import Changes, Proposal
+from reprise.datalog.database import Database
 from reprise.datalog.engine import Engine
 from reprise.datalog.errors import (
     DatalogError,
@@ -16,6 +17,7 @@ from reprise.datalog.errors import (
     RowError,
     UnsupportedError,
 )
+from reprise.datalog.facts import Facts
 from reprise.datalog.runtime import Limits
 
 if TYPE_CHECKING:

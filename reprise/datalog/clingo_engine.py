@@ -11,9 +11,9 @@ from typing import Any
 
 import clingo
 
-from reprise.datalog.database import Facts
 from reprise.datalog.errors import UnsupportedError
 from reprise.datalog.export import predicate, to_clingo
+from reprise.datalog.facts import Facts
 from reprise.datalog.load import adapt
 from reprise.datalog.values import plain_rows
 from reprise.lang.core import Program, Row, Value

@@ -9,13 +9,14 @@ led there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from reprise.datalog.changes import Changes, Proposal
 from reprise.datalog.clauses import UNIT, Clause, Clauses
 from reprise.datalog.errors import MarkError, RowError
-from reprise.datalog.evaluate import Delta, Evaluation, LogEntry
+from reprise.datalog.evaluate import Evaluation, LogEntry
+from reprise.datalog.facts import Delta, Facts, cancel, grouped, rereadable
 from reprise.datalog.growth import Mode, ownership
 from reprise.datalog.load import adapt, loader_source
 from reprise.datalog.runtime import Limits, Runtime
@@ -31,71 +32,9 @@ if TYPE_CHECKING:
 
     from reprise.datalog.explain import Derivation, NearMiss
 
-Facts = Mapping[str, Iterable[Sequence[Any]]] | Iterable[tuple[str, Sequence[Any]]]
-"""Rows by relation, or (relation, row) pairs."""
-
-
 _GROWTH, _EDIT = int(Mode.GROWTH), int(Mode.EDIT)
 _GIVEN = "$given"
 """Marks the hidden relation of the facts that are given for a derived relation."""
-
-
-class Changes:
-    """What a commit changed, derived relations included."""
-
-    __slots__ = ("_database", "_minus", "_plus")
-
-    def __init__(self, database: Database, plus: Delta, minus: Delta) -> None:
-        self._database = database
-        self._plus = plus
-        self._minus = minus
-
-    def new(self, relation: str) -> list[Row]:
-        """The rows that ``relation`` gained, sorted."""
-        return self._rows(relation, self._plus)
-
-    def gone(self, relation: str) -> list[Row]:
-        """The rows that ``relation`` lost, sorted."""
-        return self._rows(relation, self._minus)
-
-    def _rows(self, relation: str, delta: Delta) -> list[Row]:
-        rows = delta.get(relation)
-        if rows is None:
-            self._database.relation(relation)
-            return []
-        return plain_rows(self._database.relation(relation), rows)
-
-    def relations(self) -> list[str]:
-        """The relations that gained or lost rows, sorted by name."""
-        return sorted(name for name in {*self._plus, *self._minus} if "$" not in name)
-
-
-class Proposal(Changes):
-    """A commit that is taken back when its ``with`` block ends, unless it is accepted."""
-
-    __slots__ = ("_accepted", "_mark")
-
-    def __init__(self, database: Database, plus: Delta, minus: Delta, mark: int) -> None:
-        self._database = database
-        self._plus = plus
-        self._minus = minus
-        self._mark = mark
-        self._accepted = False
-
-    def accept(self) -> None:
-        """Keep the facts when the block ends."""
-        self._accepted = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._database._end_proposal(self._mark, self._accepted and kind is None)
 
 
 class Database:
@@ -162,8 +101,8 @@ class Database:
             fresh = self._clauses.add(program)
             self._rebuild()
             if not any(store.rows for store in self._runtime.stores.values()):
-                return Changes(self, {}, {})
-            return Changes(self, *self._guarded({}, {}, tuple(fresh)))
+                return Changes(self.relation, {}, {})
+            return Changes(self.relation, *self._guarded({}, {}, tuple(fresh)))
         except BaseException:
             self._relations, self._rules, self._clauses = before
             self._rebuild()
@@ -242,7 +181,7 @@ class Database:
         plus, minus = self._transact(adds, deletes)
         if not self._marks:
             self._log.clear()
-        return Changes(self, plus, minus)
+        return Changes(self.relation, plus, minus)
 
     def propose(self, adds: Facts, deletes: Facts = ()) -> Proposal:
         """Commit provisionally: ``with db.propose(facts) as p: …; p.accept()``.
@@ -255,7 +194,7 @@ class Database:
         mark = len(self._log)
         plus, minus = self._transact(adds, deletes)
         self._proposing = True
-        return Proposal(self, plus, minus, mark)
+        return Proposal(self.relation, plus, minus, mark, self._end_proposal)
 
     def _end_proposal(self, mark: int, accepted: bool) -> None:
         self._proposing = False
@@ -303,10 +242,8 @@ class Database:
 
     def _transact(self, adds: Facts, deletes: Facts) -> tuple[Delta, Delta]:
         """A commit, begun again whenever it turns out to give facts for a derived relation."""
-        if not isinstance(adds, (list, tuple, dict)):
-            adds = _kept(adds)
-        if deletes and not isinstance(deletes, (list, tuple, dict)):
-            deletes = _kept(deletes)
+        adds = adds if type(adds) is list else rereadable(adds)
+        deletes = rereadable(deletes) if deletes else ()
         while True:
             try:
                 return self._guarded(adds, deletes, ())
@@ -330,7 +267,7 @@ class Database:
             self._load(adds)
             plus = given.copy()
             if minus:
-                _cancel(plus, minus)
+                cancel(plus, minus)
             self._evaluation.run(plus, minus, runtime.mode(), fresh)
         except BaseException:
             runtime.withdraw()
@@ -385,7 +322,7 @@ class Database:
 
     def _unload(self, deletes: Facts, minus: Delta) -> None:
         """Remove base rows, as far as they are there."""
-        for name, rows in _grouped(deletes).items():
+        for name, rows in grouped(deletes).items():
             store = self._base_store(name)
             if name in self._derived and name not in self._asserted:
                 continue
@@ -472,36 +409,3 @@ class _Loaders(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         loader = self[name] = self._make(name)
         return loader
-
-
-def _kept(facts: Facts) -> Facts:
-    """Facts that can be read more than once."""
-    if isinstance(facts, Mapping):
-        return {name: list(rows) for name, rows in facts.items()}
-    return list(facts)
-
-
-def _grouped(facts: Facts) -> dict[str, list[Sequence[Any]]]:
-    """Facts by relation."""
-    if isinstance(facts, Mapping):
-        return {name: list(rows) for name, rows in facts.items()}
-    grouped: dict[str, list[Sequence[Any]]] = {}
-    for name, row in facts:
-        grouped.setdefault(name, []).append(row)
-    return grouped
-
-
-def _cancel(plus: Delta, minus: Delta) -> None:
-    """Drop rows that were deleted and added again: they have not changed."""
-    for name in list(minus):
-        added = plus.get(name)
-        if added is None:
-            continue
-        both = set(added).intersection(minus[name])
-        if both:
-            for delta in (plus, minus):
-                rest = [row for row in delta[name] if row not in both]
-                if rest:
-                    delta[name] = rest
-                else:
-                    del delta[name]

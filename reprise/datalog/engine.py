@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from reprise.datalog.database import Facts
+from reprise.datalog.facts import Facts
 from reprise.lang.core import Row
 
 

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any
 
 from reprise.datalog.clauses import Clause, Clauses
+from reprise.datalog.facts import Delta
 from reprise.datalog.growth import Growth, Mode
 from reprise.datalog.runtime import Runtime
 from reprise.datalog.schedule import Compiler, Handler, Level, Stage, levels_of
@@ -27,9 +28,6 @@ from reprise.lang.core import Row
 
 _CHUNK = 64
 """Rows handed to a handler between two looks at the limits."""
-
-Delta = dict[str, list[Row]]
-"""Rows by relation or view."""
 
 LogEntry = tuple[Callable[[Any], None], Any]
 

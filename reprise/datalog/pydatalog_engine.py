@@ -16,8 +16,8 @@ from typing import Any
 from pyDatalog import pyDatalog
 
 from reprise.datalog.arithmetic import compare, evaluate
-from reprise.datalog.database import Facts
 from reprise.datalog.errors import UnsupportedError
+from reprise.datalog.facts import Facts
 from reprise.datalog.load import adapt
 from reprise.datalog.values import constant, plain_rows
 from reprise.lang.core import (
