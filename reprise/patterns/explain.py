@@ -146,7 +146,7 @@ class _Teller:
         if len(known) < len(row):
             return []
         lines: list[str] = []
-        pending = [self._match.database.why(relation, *known)]
+        pending = [self._match.grounds.why(relation, *known)]
         while pending and len(lines) < MAX_GROUNDS:
             derivation = pending.pop(0)
             lines += [f"  since {self.fact(p.relation, p.row)}" for p in derivation.premises]

@@ -8,7 +8,7 @@ the engine. What a model leaves open is looked at place by place: wherever a pat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprise.datalog import Database, Limits
 from reprise.facts.facts import facts_of
@@ -46,22 +46,29 @@ class Finding:
 
 @dataclass(slots=True)
 class Match:
-    """A graph loaded for matching: its findings and the means to explain them."""
+    """A graph loaded for matching: its findings and the means to explain them.
+
+    ``database`` holds the matches, ``grounds`` how what they rest on was derived.
+    """
 
     graph: Graph
     findings: list[Finding]
     near: list[Finding]
     database: Database
+    grounds: Database
     solver: Solver
     hidden_near: int = 0
 
 
 class Matcher:
-    """Runs a set of patterns over graphs.
+    """Runs a set of patterns over graphs, in two layers.
 
-    Only rules that can fire at all are compiled: those whose operators and base relations have
-    been seen in some graph so far. The database is kept for the next graph, and built anew when
-    one brings something new; so a :class:`Match` lives until the next run.
+    The first derives what patterns ask about a graph (constants, reachability, fan-out, …). The
+    second takes those rows as given facts and matches the patterns: all that it reads is then
+    known when it starts, so each pattern needs one join plan and not one per condition. In both,
+    only rules that can fire at all are compiled: those whose operators and relations have been
+    seen in some graph so far. A database is kept for the next graph, and built anew when one
+    brings something new; so a :class:`Match` lives until the next run.
     """
 
     def __init__(
@@ -81,9 +88,20 @@ class Matcher:
             p.name: [shape_rule(p, i, a) for i, a in enumerate(p.alternatives)]
             for p in self.patterns
         }
+        names = {p.name for p in self.patterns}
+        asked = [
+            r
+            for rule in self.program.rules
+            if rule.head.relation in names
+            for r in core.relations_in(rule.body)
+        ]
+        derived = self.program.derived()
+        first = self.program.restricted_to([*asked, *_guards(self.program)])
+        self._derived = sorted(derived & first.relations.keys())
+        self._first_rules = first.rules
+        self._pattern_rules = [r for r in self.program.rules if r.head.relation in names]
         self._operators: set[core.Value] = set()
-        self._filled: set[str] = set()
-        self._kept: dict[bool, tuple[Database, int, int]] = {}
+        self._kept: dict[str, tuple[Database, int, tuple[core.Rule, ...]]] = {}
 
     def run(
         self,
@@ -100,10 +118,12 @@ class Matcher:
             for fact in (*facts_of(graph, environment=environment or {}), *given)
             if fact[0] in self.program.relations
         ]
-        database = self._empty_database(facts, near)
-        database.commit(facts)
+        self._operators.update(row[1] for relation, row in facts if relation == "node")
+        grounds = self._fill("grounds", self.program.relations, self._first_rules, facts)
+        known = [*facts, *((name, row) for name in self._derived for row in grounds.rows(name))]
+        database = self._match(near, known)
         solver = Solver(self.program, database)
-        found = Match(graph, [], [], database, solver)
+        found = Match(graph, [], [], database, grounds, solver)
         for pattern in self.patterns:
             rows = database.rows(pattern.name)
             found.findings += [self._certain(pattern, row, solver) for row in rows]
@@ -117,30 +137,39 @@ class Matcher:
         part = self.program.restricted_to(asked)
         return {g for r in part.relations.values() for g in r.unknown}
 
-    def _empty_database(self, facts: Sequence[tuple[str, core.Row]], near: bool) -> Database:
-        """A database for these facts; what the last graph left in it is taken back."""
-        self._operators.update(row[1] for relation, row in facts if relation == "node")
-        self._filled.update(relation for relation, _ in facts)
-        seen = len(self._operators) + len(self._filled)
-        kept = self._kept.get(near)
-        if kept is None or kept[2] != seen:
-            database = Database(self._possible(near), limits=self._limits)
-            kept = self._kept[near] = database, database.mark(), seen
-        database, start, _ = kept
-        database.undo(start)
-        return database
-
-    def _possible(self, near: bool) -> core.Program:
-        """The rules that can fire, with those for the places that must be looked at closely."""
+    def _match(self, near: bool, facts: Sequence[tuple[str, core.Row]]) -> Database:
+        """The second layer: pattern matches, and the places that must be looked at closely."""
         shapes = [
             shape
             for p in self.patterns
             if near or self._guards[p.name]
             for shape in self._shapes[p.name]
         ]
-        relations = {**self.program.relations, **{r.name: r for r, _ in shapes}}
-        rules = [*self.program.rules, *(rule for _, rule in shapes)]
-        return core.Program(relations, can_fire(rules, self._operators, self._filled))
+        relations = {name: _as_given(r) for name, r in self.program.relations.items()}
+        relations |= {p.name: self.program.relations[p.name] for p in self.patterns}
+        relations |= {r.name: r for r, _ in shapes}
+        rules = [*self._pattern_rules, *(rule for _, rule in shapes)]
+        return self._fill("near" if near else "matches", relations, rules, facts)
+
+    def _fill(
+        self,
+        layer: str,
+        relations: Mapping[str, core.Relation],
+        rules: Iterable[core.Rule],
+        facts: Sequence[tuple[str, core.Row]],
+    ) -> Database:
+        """A database with ``facts``; the last graph's are taken back, the compiled rules kept."""
+        filled = {relation for relation, _ in facts}
+        kept = self._kept.get(layer)
+        needed = can_fire(rules, self._operators, filled)
+        if kept is None or not set(needed) <= set(kept[2]):
+            union = tuple(dict.fromkeys([*(kept[2] if kept else ()), *needed]))
+            database = Database(core.Program(dict(relations), union), limits=self._limits)
+            kept = self._kept[layer] = database, database.mark(), union
+        database, start, _ = kept
+        database.undo(start)
+        database.commit(facts)
+        return database
 
     def _certain(self, pattern: Pattern, row: core.Row, solver: Solver) -> Finding:
         nodes = {name: int(value) for name, value in zip(pattern.nodes, row, strict=True)}
@@ -245,6 +274,12 @@ def _has_operators(rule: core.Rule, operators: Set[core.Value]) -> bool:
             if values is not None and not any(v in operators for v in values):
                 return False
     return True
+
+
+def _as_given(relation: core.Relation) -> core.Relation:
+    """A relation of the first layer as the second reads it: facts about their first entity."""
+    about = relation.columns and relation.columns[0].type not in core.SCALAR_TYPES
+    return replace(relation, entity=True) if about else relation
 
 
 def node_name(graph: Graph, node: Node) -> str:
