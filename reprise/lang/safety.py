@@ -185,13 +185,16 @@ class _Typing:
 
     def _computed(self, literals: Iterable[Literal]) -> None:
         """Types of variables that no atom binds, to a fixed point over chains of ``==``."""
-        computed = list(_flat(literals))
-        for _ in computed:
+        computed = [x for x in _flat(literals) if not isinstance(x, Atom)]
+        changed = True
+        while changed:
+            changed = False
             for literal in computed:
                 name, type_ = self._result(literal)
                 if name is not None and name not in self.types and type_ != "any":
                     self.types[name] = type_
                     self._uses[name] = _Use(type_, f"`{format_literal(literal)}`")
+                    changed = True
 
     def _result(self, literal: Literal) -> tuple[str | None, str]:
         match literal:
