@@ -8,6 +8,7 @@ boundaries and are written as text, JSON or SARIF by ``reprise.patterns.reports`
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -120,18 +121,18 @@ def find_models(arguments: Sequence[str]) -> list[Path]:
         path = Path(argument)
         if path.is_dir():
             inside = sorted(
-                p for p in path.rglob("*") if p.suffix in MODEL_SUFFIXES and p.is_file()
+                p for p in path.rglob("*") if p.suffix in MODEL_SUFFIXES and not p.is_dir()
             )
             if not inside:
                 raise UsageError(f"{argument}: no .onnx or .uir file in this folder")
             found += inside
-        elif path.exists():
+        elif os.path.lexists(path):  # a link to nowhere is that model's own error
             found.append(path)
         else:
             matches = sorted(glob.glob(argument, recursive=True))
             if not matches:
                 raise UsageError(f"{argument}: there is no such file")
-            found += [Path(m) for m in matches if Path(m).is_file()]
+            found += [Path(m) for m in matches if not Path(m).is_dir()]
     return list(dict.fromkeys(found))
 
 

@@ -74,6 +74,13 @@ def test_what_makes_no_sense_is_said(folder: Path) -> None:
         Checker(CheckOptions((), parse_target("nothing")), load_text(RULE))
 
 
+def test_a_dangling_link_is_an_error_of_its_own(folder: Path) -> None:
+    (folder / "gone.onnx").symlink_to(folder / "nowhere")
+    assert folder / "gone.onnx" in find_models([str(folder)])
+    checker = Checker(CheckOptions(()), load_text(RULE))
+    assert checker.check(folder / "gone.onnx").errors
+
+
 def test_globs_are_expanded_once(folder: Path) -> None:
     found = find_models([str(folder / "*.uir"), str(folder / "a.uir")])
     assert [p.name for p in found] == ["a.uir", "b.uir", "d.uir"]
