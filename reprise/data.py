@@ -6,7 +6,6 @@ stand beside it. Everything that reads one of their files asks :func:`data_path`
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 DATA_FOLDERS = ("rules", "grammars", "extractors")
@@ -14,7 +13,7 @@ DATA_FOLDERS = ("rules", "grammars", "extractors")
 
 def data_root() -> Path:
     """The folder that holds :data:`DATA_FOLDERS`."""
-    package = Path(str(files("reprise")))
+    package = Path(__file__).resolve().parent
     packed = package / "_data"
     return packed if packed.is_dir() else package.parent
 

@@ -724,7 +724,10 @@ class Builder:
         return ast.Number(self.whole(kids[0]), self.span(a, b))
 
     def real(self, kids: Kids, a: int, b: int) -> ast.Number:
-        return ast.Number(float(self.texts[kids[0]].replace("_", "")), self.span(a, b))
+        value = float(self.texts[kids[0]].replace("_", ""))
+        if math.isinf(value):
+            self.report("bad-number", "this number is too large", self.span(a, b), "write `inf`")
+        return ast.Number(value, self.span(a, b))
 
     def infinity(self, kids: Kids, a: int, b: int) -> ast.Number:
         return ast.Number(math.inf, self.span(a, b))

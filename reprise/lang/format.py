@@ -274,7 +274,7 @@ class _Formatter:
         ``until``: where the next part starts.
         """
         if part.block is not None:
-            return self._case(part.block, indent, until, part.heading)
+            return self._case(part.block, indent, until)
         if not _known(part.span):
             return layout((part.doc, part.suffix), indent)
         end = _end(part.span)
@@ -411,6 +411,8 @@ class _Formatter:
         heading = (head, " :-")
         items = self._items(decl.body, ".")
         lines = Group(tuple(_separated([(item.doc, item.suffix) for item in items])))
+        if _known(decl.span):  # what stands before the full stop is printed before the condition
+            items[-1].span = _join(items[-1].span, decl.span)
         opened = self._word_before(_start(decl.body[0].span), ":-")
         doc = Group((heading, Nest((SPACE, lines))))
         return _Part(doc, decl.span, "", heading, items, opened=opened)
@@ -544,22 +546,14 @@ class _Formatter:
         return self._block(header, parts, decl.span, _on_one_line(decl.span, parts, True))
 
     def _test(self, decl: ast.TestDecl) -> list[str]:
-        header = f"test {decl.subject}"
-        titled = any(case.title for case in decl.cases)
-        width = 0 if titled else max((len(case.kind) for case in decl.cases), default=0)
-        parts = [
-            _Part("", case.span, heading=f"{case.kind:<{width}}", block=case) for case in decl.cases
-        ]
-        return self._block(header, parts, decl.span, False)
+        parts = [_Part("", case.span, block=case) for case in decl.cases]
+        return self._block(f"test {decl.subject}", parts, decl.span, False)
 
-    def _case(self, case: ast.Case, indent: int, until: Place, heading: Doc) -> list[str]:
+    def _case(self, case: ast.Case, indent: int, until: Place) -> list[str]:
         parts = [_Part(self.doc(line), line.span) for line in case.lines]
-        title = f" {_quote(case.title)}" if case.title else ""
+        header = f"{case.kind} {_quote(case.title)}" if case.title else case.kind
         one_line = _on_one_line(case.span, parts, True)
-        aligned = flat((heading, title))
-        lines = self._block(aligned, parts, case.span, one_line, indent)
-        if len(lines) > 1:  # nothing to align with
-            lines[0] = f"{case.kind}{title}" + lines[0].removeprefix(aligned)
+        lines = self._block(header, parts, case.span, one_line, indent)
         if _known(case.span):
             lines[-1] += self.comments.trailing(_end(case.span), until)
         return lines

@@ -28,7 +28,7 @@ from reprise.lang.tokens import (
     keyword_of,
 )
 
-FAR = 8
+FAR = 6
 """Tokens after the error that a change must lead over to count as good as any other."""
 
 NEAR = 2
@@ -107,6 +107,9 @@ INSERTABLE = (
     *("LBRACE", "LPAR", "LSQB", "ON", "IN", "PASS"),
 )
 """Tokens that get forgotten, besides closing brackets."""
+
+_ENDINGS = (END_OF_INPUT, "END", "LBRACE")
+"""Other tokens before which an open bracket should have been closed."""
 
 STAND_IN = ("NAME", "VAR", "STRING", "INT")
 """Tokens that can stand for what is missing where a value or a name is."""
@@ -269,6 +272,7 @@ class Recovery:
         yield from self._joined(at, first)
         yield from self._extra_sign(at, states)
         yield from self._spaceless_end(at)
+        yield from self._incomplete_line(at, states)
         for j in range(at, first - 1, -1):
             yield from self._respelt(j, item, history[j - first])
         yield from self._closed(at, opened, states)
@@ -323,6 +327,31 @@ class Recovery:
             "wrong-sign", f"no `{sign}` after `{text}`", tokens.span(at + 1, at + 1), "remove it"
         )
         yield Change(2, at, 2, (("NAME", text),), problem)
+
+    def _incomplete_line(self, at: int, states: list[int]) -> Iterator[Change]:
+        """``softmax(x)`` without a name for the node; ``y = x`` without an operator."""
+        tokens = self.tokens
+        before = tokens.kinds[at - 1] if at else ""
+        if before in ("NAME", "QNAME") and tokens.kinds[at] in ("LPAR", "LBRACE"):
+            operator = tokens.texts[at - 1]
+            problem = Diagnostic(
+                "incomplete-line",
+                "this node has no name",
+                tokens.span(at - 1, at - 1),
+                f"write `y = {operator}(…)`",
+            )
+            yield Change(4, at - 1, 0, (("NAME", ""), ("EQUAL", "=")), problem)
+        if before in ("NAME", "QNAME") and self._takes(states, "VBAR"):
+            word, text = tokens.texts[at - 1], tokens.texts[at]
+            span = tokens.span(at - 1, at - 1)
+            message = f"`{word}` is not applied to anything"
+            if tokens.kinds[at] == "NAME" and not self._starts_line(at):
+                put = (("LPAR", "("), ("NAME", text), ("RPAR", ")"))
+                problem = Diagnostic("incomplete-line", message, span, f"write `{word}({text})`")
+                yield Change(4, at, 1, put, problem)
+            hint = f"a line applies an operator: `y = identity({word})`"
+            problem = Diagnostic("incomplete-line", message, span, hint)
+            yield Change(6, at, 0, (("LPAR", "("), ("RPAR", ")")), problem)
 
     def _skipped_line(self, item: int, at: int, states: list[int]) -> Change | None:
         """Without the rest of the line, or the line, things go on as if nothing were wrong."""
@@ -395,7 +424,7 @@ class Recovery:
                 f"write `{text}`: the bracket was opened at {self._place(innermost, at)}",
             )
             yield Change(3, at, 1, ((kind, text),), problem)
-        urgent = self._starts_line(at) or tokens.kinds[at] in (*CLOSING, END_OF_INPUT, "END")
+        urgent = self._starts_line(at) or tokens.kinds[at] in (*CLOSING, *_ENDINGS)
         put: list[tuple[str, str]] = []
         places: list[str] = []
         for bracket in reversed(opened[-3:]):
@@ -422,7 +451,7 @@ class Recovery:
                 if kind in ("NAME", "VAR"):
                     text = tokens.texts[j]
                 early = kind in ("REL", "EQUAL", "COLON", "AND", "OR", "ARROW")
-                rank = 4 + (at - j) if early else 9
+                rank = 4 + (at - j) if early else 5 if j == at else 9
                 put = ("NAME", text) if text in self.tables.keywords else (kind, text)
                 yield Change(rank, j, 1, (put,), self._instead(j, written, kind, text))
         if written == ERROR:
@@ -654,12 +683,16 @@ class Recovery:
             if not self.whole_file:
                 if self._starts_line(i) and kinds[i] == "NAME":
                     return i
-            elif kinds[i - 1] == "END" or (
-                kinds[i] == "NAME"
-                and tokens.texts[i] in DECLARATION_KEYWORDS
-                and kinds[i + 1] in ("NAME", "QNAME", "STRING")
-                and self._starts_line(i)
-            ):
+            elif kinds[i - 1] == "END" or self._looks_like_declaration(i):
                 return i
             i += 1
         return i
+
+    def _looks_like_declaration(self, i: int) -> bool:
+        tokens = self.tokens
+        if tokens.kinds[i] != "NAME" or not self._starts_line(i):
+            return False
+        if tokens.kinds[i + 1] == "LPAR":  # a rule's head
+            return tokens.columns[i] == 1
+        named = tokens.kinds[i + 1] in ("NAME", "QNAME", "STRING")
+        return named and tokens.texts[i] in DECLARATION_KEYWORDS

@@ -1,9 +1,9 @@
 """The rule grammar, compiled: from ``grammars/rules.lark`` to the tables that the parser runs.
 
 Lark reads the grammar and computes its LALR(1) table, which takes a few tenths of a second; the
-result is plain data, kept as JSON in the user's cache folder and found again by a hash of the
-grammar. Without a usable cache everything still works, only slower. Lark itself is imported only
-when the table must be computed.
+result is plain data, kept as JSON in the user's cache folder together with the grammar that it was
+computed from. Without a usable cache everything still works, only slower. Lark itself is imported
+only when the table must be computed.
 
 A table entry is one integer: ``n >= 0`` means *go to state n*, ``n < 0`` means *reduce rule
 ``-n - 1``*.
@@ -11,11 +11,10 @@ A table entry is one integer: ``n >= 0`` means *go to state n*, ``n < 0`` means 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import tempfile
+import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -101,6 +100,7 @@ def compile_grammar(text: str) -> dict[str, Any]:
     ]
     patterns += [(n, re.escape(s)) for n, s in sorted(signs.items(), key=lambda i: -len(i[1]))]
     return {
+        "grammar": text,
         "states": states,
         "starts": table.start_states,
         "ends": table.end_states,
@@ -145,14 +145,17 @@ def cache_folder() -> Path:
     return root / "reprise"
 
 
-def _read_cache(path: Path) -> Tables | None:
+def _read_cache(path: Path, grammar: str) -> Tables | None:
     try:
-        return _tables(json.loads(path.read_bytes()))
+        data = json.loads(path.read_bytes())
+        return _tables(data) if data["grammar"] == grammar else None
     except (OSError, ValueError, KeyError, TypeError, IndexError, re.error):
         return None
 
 
 def _write_cache(path: Path, data: dict[str, Any]) -> None:
+    import tempfile  # here, for it takes as long to import as all the rest
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
@@ -187,9 +190,9 @@ def _tables(data: dict[str, Any]) -> Tables:
 def load_tables() -> Tables:
     """The tables of ``grammars/rules.lark``, from the cache where possible."""
     text = data_path("grammars/rules.lark").read_text(encoding="utf-8")
-    digest = hashlib.sha256(f"{FORMAT}\n{text}".encode()).hexdigest()[:20]
-    path = cache_folder() / f"rules-grammar-{digest}.json"
-    tables = _read_cache(path)
+    checksum = zlib.crc32(text.encode())
+    path = cache_folder() / f"rules-grammar-{FORMAT}-{checksum:08x}.json"
+    tables = _read_cache(path, text)
     if tables is None:
         data = compile_grammar(text)
         _write_cache(path, data)

@@ -36,6 +36,7 @@ _ONLY_BEFORE_NAME = frozenset(("const", "output"))
 _VALUES = frozenset(("inf", "nan", "true", "false"))
 
 _AFTER_NUMBER = re.compile(r"[A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
+_MORE_NUMBER = re.compile(r"\.[A-Za-z0-9_]")
 _SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
 _AFTER_UNDERSCORE = re.compile(r"[A-Za-z0-9_]+")
 _REST_OF_LINE = re.compile(r"[^\n]*")
@@ -201,8 +202,10 @@ def _malformed(tokens: Tokens, pos: int, line: int, start: int) -> int:
         kind = "INT"
         code, message = "bad-number", f"`{text[pos:end]}` is not a number"
         hint = "an identifier starts with a letter"
-    elif character == "." and _follows(tokens, ("INT", "FLOAT"), line, pos - start + 1):
-        kind, pos = "FLOAT", pos - len(_forget(tokens))
+    elif _MORE_NUMBER.match(text, pos) and _follows(
+        tokens, ("INT", "FLOAT"), line, pos - start + 1
+    ):
+        kind, pos = "INT", pos - len(_forget(tokens))
         end = _AFTER_NUMBER.match(text, pos).end()  # type: ignore[union-attr]
         code, message = "bad-number", f"`{text[pos:end]}` is not a number"
         hint = "a version is a string: put it in quotes"
