@@ -5,8 +5,8 @@
 Each cell adds the nodes of one graph one by one; after each, every completed match is derived. A
 cell stops when its time is up and then gives the mean over the nodes that it reached (marked
 ``~``: too low for engines that slow down as the graph grows). Engines that derive all matches are
-checked to have found equally many. Garbage collection is frozen before a cell and off during it,
-for all alike: what a long-running host does after loading.
+checked to have found equally many. Times are CPU time of the one process. Garbage collection is
+frozen before a cell and off during it, for all alike: what a long-running host does after loading.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import gc
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -46,18 +47,30 @@ class Cell:
         return f"{mark}{self.microseconds:,.{digits}f}"
 
 
-def timed(action: Callable[[], object]) -> float:
-    """Seconds that ``action`` takes with the collector out of the way."""
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Keep the garbage collector out of the way."""
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
-        start = time.perf_counter()
-        action()
-        return time.perf_counter() - start
+        yield
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """How long ``action`` takes, in CPU time: other programs disturb that less."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def timed(action: Callable[[], object]) -> float:
+    """How long ``action`` takes without the collector."""
+    with without_collector():
+        return seconds(action)
 
 
 # --- the growing graph -------------------------------------------------------------------------
@@ -78,9 +91,9 @@ def measure(name: str, patterns: int, size: int, budget: float) -> Cell:
             if time.perf_counter() > deadline:
                 return
 
-    seconds = timed(run)
+    taken = timed(run)
     found = engine.matches() if engine.complete and reached == size else None
-    return Cell(name, patterns, size, seconds / reached * 1e6, reached, found)
+    return Cell(name, patterns, size, taken / reached * 1e6, reached, found)
 
 
 def warm(patterns: int) -> Ours:
@@ -108,12 +121,13 @@ def measure_ours(engine: Ours, patterns: int, size: int, repeats: int) -> Cell:
     matches = 0
     best = float("inf")
     for _ in range(repeats):
-        seconds = 0.0
-        for _ in range(rounds):
-            database.undo(start)
-            seconds += timed(lambda: add_all(engine, graph))
+        taken = 0.0
+        with without_collector():
+            for _ in range(rounds):
+                database.undo(start)
+                taken += seconds(lambda: add_all(engine, graph))
         matches = engine.matches()
-        best = min(best, seconds / rounds)
+        best = min(best, taken / rounds)
     database.undo(start)
     database.release(start)
     return Cell("reprise", patterns, size, best / size * 1e6, size, matches)

@@ -11,7 +11,6 @@ the steps before it, so that variants that begin alike have equal steps and can 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from reprise.datalog.access import Access, Reach
@@ -23,6 +22,7 @@ from reprise.datalog.arithmetic import (
 )
 from reprise.datalog.clauses import BodyLiteral, Lookup, body_variables
 from reprise.datalog.layout import Layout
+from reprise.datalog.pending import Pending
 from reprise.datalog.rowcode import (
     admit,
     both_integers,
@@ -67,21 +67,11 @@ class _Planner:
         self._where = self._reach.where
         self._recursive = growing.recursive
         self._types = variant.clause.types
-        self._mentions: dict[int, tuple[str, ...]] = {}
-        self._needed: tuple[int, Counter[str]] = (-1, Counter())
-        self._weighed: dict[int, tuple[int, Access]] = {}
-        self._left = [
-            literal
-            for i, literal in enumerate(self._clause.body)
-            if i != variant.position and not self._ignored(literal)
-        ]
+        self._pending = Pending(variant)
+        self._weighed: dict[int, Access] = {}
         self._fetched: dict[str, str] = {}
         self._names = 0
         self.steps: list[Step] = []
-
-    def _ignored(self, literal: BodyLiteral) -> bool:
-        negated = isinstance(literal, Atom) and literal.negated
-        return negated and self._variant.purpose is Purpose.DELETE
 
     def _name(self, letter: str) -> str:
         self._names += 1
@@ -89,6 +79,12 @@ class _Planner:
 
     def _test(self, text: str) -> None:
         self.steps.append(Step(StepKind.TEST, text))
+
+    def _bind(self, name: str, text: str) -> None:
+        """Let a variable be known as ``text``; what mentions it is looked at again."""
+        self._where[name] = text
+        for place in self._pending.bind(name):
+            self._weighed.pop(place, None)
 
     # --- the anchor ---
 
@@ -110,7 +106,7 @@ class _Planner:
         if literal.negated:
             self._bind_outer(literal, covered)
             if self._variant.purpose is not Purpose.DELETE:
-                self._left.append(literal)
+                self._pending.add(position, literal)
         else:
             self._bind_terms(literal.terms, literal.relation, ANCHOR, covered)
 
@@ -125,24 +121,23 @@ class _Planner:
                 case Var(name) if name in self._where:
                     self._test(self._reach.equal(text, columns[i].type, term))
                 case Var(name):
-                    test, self._where[name] = admit(text, columns[i].type, self._types[name])
+                    test, known = admit(text, columns[i].type, self._types[name])
+                    self._bind(name, known)
                     if test is not None:
                         self._test(test)
 
     def _bind_dispatched(self, term: Expr, dispatch: Dispatch) -> None:
         """A variable that an ``in`` restricts: the dispatch has established the membership."""
         if isinstance(term, Var):
-            self._where[term.name] = f"{ANCHOR}[{dispatch.column}]"
-            self._left = [
-                literal
-                for literal in self._left
-                if not (
+            self._bind(term.name, f"{ANCHOR}[{dispatch.column}]")
+            for place, literal in list(self._pending.literals.items()):
+                if (
                     isinstance(literal, Member)
                     and literal.expr == term
                     and not literal.negated
                     and dispatch.value in literal.values
-                )
-            ]
+                ):
+                    self._pending.take(place)
 
     def _bind_outer(self, atom: Atom, covered: frozenset[int]) -> None:
         """Bind from a negated atom's row what the rest of the clause knows about, too."""
@@ -173,7 +168,8 @@ class _Planner:
                 continue
             text = f"{row}[{i}]"
             if isinstance(term, Var) and term.name not in self._where:
-                test, self._where[term.name] = admit(text, columns[i].type, self._types[term.name])
+                test, known = admit(text, columns[i].type, self._types[term.name])
+                self._bind(term.name, known)
                 if test is not None:
                     tests.append(test)
             else:
@@ -188,29 +184,55 @@ class _Planner:
 
     def join(self) -> None:
         """Place every remaining literal, cheapest first."""
-        self._needed = (-1, Counter())
-        self._weighed.clear()
         self._place_ready()
-        while self._left:
-            accesses = [a for literal in self._left for a in self._accesses(literal)]
-            assert accesses, f"unsafe clause: {self._clause.rule}"
-            self._follow(min(accesses, key=lambda access: access.cost))
+        while self._pending.literals:
+            place = self._cheapest()
+            self._follow(place, self._weighed[place])
             self._place_ready()
+
+    def _cheapest(self) -> int:
+        """The literal to go on with. Those that share nothing with what is placed come last."""
+        connected = False
+        for place, literal in self._pending.literals.items():
+            if place not in self._weighed and self._reaches(literal):
+                self._weigh(place, literal)
+            connected |= place in self._weighed
+        if not connected:
+            for place, literal in self._pending.literals.items():
+                self._weigh(place, literal)
+        best = min(self._weighed, key=lambda place: self._weighed[place].cost, default=None)
+        assert best is not None, f"unsafe clause: {self._clause.rule}"
+        return best
+
+    def _reaches(self, literal: BodyLiteral) -> bool:
+        """Whether an atom has a column whose value is known."""
+        return (
+            isinstance(literal, Atom)
+            and not literal.negated
+            and any(
+                isinstance(t, Const) or t.name in self._where
+                for t in literal.terms
+                if isinstance(t, Const | Var)
+            )
+        )
 
     def _place_ready(self) -> None:
         """All tests and assignments whose variables are bound, in an order of their texts."""
         placed = True
         while placed:
+            placed = False
             tests = []
-            for literal in list(self._left):
+            concerned = self._pending.concerned()
+            for place, literal in concerned:
                 text = self._ready_test(literal)
                 if text is not None:
                     tests.append(text)
-                    self._left.remove(literal)
+                    self._pending.take(place)
             for text in sorted(tests):
                 if text != "True":
                     self._test(text)
-            placed = any(self._assign(literal) for literal in list(self._left))
+            for place, literal in concerned:
+                placed |= place in self._pending.literals and self._assign(place, literal)
 
     def _knows(self, names: Iterator[str]) -> bool:
         return all(name in self._where for name in names)
@@ -253,21 +275,21 @@ class _Planner:
         name = self._name("x")
         return f"({name} := {code.text}) is not None and plain({name}) {word} ({values})"
 
-    def _assign(self, literal: BodyLiteral) -> bool:
+    def _assign(self, place: int, literal: BodyLiteral) -> bool:
         """Bind a variable that ``literal`` computes from bound ones, if it is such a literal."""
         match literal:
             case Compare("==", Var(name), other) if self._assignable(name, other):
-                self._left.remove(literal)
+                self._pending.take(place)
                 self._bind_value(name, self._code(other))
                 return True
             case Compare("==", other, Var(name)) if self._assignable(name, other):
-                self._left.remove(literal)
+                self._pending.take(place)
                 self._bind_value(name, self._code(other))
                 return True
             case Lookup(view, group, result) if result.name not in self._where and self._knows(
                 var.name for var in group
             ):
-                self._left.remove(literal)
+                self._pending.take(place)
                 type_ = self._catalog.views[view].relation.columns[-1].type
                 total = self._catalog.views[view].default is not None
                 self._bind_value(result.name, Code(self._lookup_text(literal), type_, total))
@@ -284,7 +306,7 @@ class _Planner:
         return f"{self._layout(lookup.view).rows}.get({key}{default})"
 
     def _bind_value(self, name: str, code: Code) -> None:
-        self._where[name] = self._stored(code, self._types[name])
+        self._bind(name, self._stored(code, self._types[name]))
 
     def _stored(self, code: Code, type_: str) -> str:
         """``code``'s value as a variable or column of ``type_`` holds it, tested to be one."""
@@ -304,53 +326,32 @@ class _Planner:
 
     # --- access to atoms ---
 
-    def _accesses(self, literal: BodyLiteral) -> Iterator[Access]:
-        if isinstance(literal, Member) and isinstance(literal.expr, Var) and not literal.negated:
-            values = "".join(f"{constant_text(value)}, " for value in self._choices(literal))
-            yield Access((3, len(literal.values), values), literal, "choice", f"({values})")
-        elif isinstance(literal, Atom) and not literal.negated:
-            # Weighed again only when one of its variables has been bound meanwhile: what else
-            # changes can only make it look better, and long bodies would cost cubic time.
-            bound = sum(name in self._where for name in self._variables(literal))
-            kept = self._weighed.get(id(literal))
-            if kept is None or kept[0] != bound:
-                kept = self._weighed[id(literal)] = bound, self._atom_access(literal)
-            yield kept[1]
+    def _weigh(self, place: int, literal: BodyLiteral) -> None:
+        """Note how a literal can be reached, if it is one that yields bindings."""
+        match literal:
+            case Member(Var(), _, False):
+                choices = self._choices(literal)
+                values = "".join(f"{constant_text(value)}, " for value in choices)
+                cost = (3, len(choices), values)
+                self._weighed[place] = Access(cost, literal, "choice", f"({values})")
+            case Atom(negated=False):
+                others = self._pending.others(place)
+                self._weighed[place] = self._reach.access(literal, self._pending.mentions, others)
 
     def _choices(self, member: Member) -> list[Value]:
         assert isinstance(member.expr, Var)
         type_ = self._types[member.expr.name]
         return list(dict.fromkeys(constant(value, type_) for value in member.values))
 
-    def _atom_access(self, atom: Atom) -> Access:
-        left = (self._variables(other) for other in self._left if other is not atom)
-        return self._reach.access(atom, self._still_needed(), left)
-
-    def _still_needed(self) -> Counter[str]:
-        """How often the head and the literals still to place mention each variable."""
-        placed, needed = self._needed
-        if placed != len(self._left):
-            needed = Counter(variables(self._clause.head))
-            for literal in self._left:
-                needed.update(self._variables(literal))
-            self._needed = len(self._left), needed
-        return needed
-
-    def _variables(self, literal: BodyLiteral) -> tuple[str, ...]:
-        """A literal's variables, collected once per plan."""
-        names = self._mentions.get(id(literal))
-        if names is None:
-            names = self._mentions[id(literal)] = tuple(body_variables(literal))
-        return names
-
-    def _follow(self, access: Access) -> None:
+    def _follow(self, place: int, access: Access) -> None:
         """Append the steps of an access and bind what it yields."""
-        self._left.remove(access.literal)
+        self._pending.take(place)
+        del self._weighed[place]
         if access.kind == "choice":
             assert isinstance(access.literal, Member) and isinstance(access.literal.expr, Var)
             name = self._name("x")
             self.steps.append(Step(StepKind.EACH, f"{name} in {access.text}"))
-            self._where[access.literal.expr.name] = name
+            self._bind(access.literal.expr.name, name)
             return
         assert isinstance(access.literal, Atom)
         if access.kind == "test":
