@@ -85,9 +85,9 @@ class Reach:
             return Access((1, -promise, text), atom, "fetch", text, frozenset(layout.key))
         bucket, covered = self._bucket(atom, layout, known)
         if known == covered and self._only_existence(atom, known, needed):
-            return Access((2, 0, bucket), atom, "test", self._truth(atom, layout, known), known)
+            return Access((2, 0, bucket), atom, "test", self._truth(bucket, known), known)
         cost = (4, size * 8 - len(covered), bucket) if known else (6, size, bucket)
-        return Access(cost, atom, "each", self._iterable(atom, layout, covered), covered)
+        return Access(cost, atom, "each", self._iterable(atom, layout, bucket, covered), covered)
 
     def _promise(self, atom: Atom, layout: Layout, known: frozenset[int], left: Others) -> int:
         """How much a look-up by key helps: tests that it allows at once, then ones it enables.
@@ -156,18 +156,17 @@ class Reach:
         key = key_text(self._terms(atom, layout, known))
         return f"{self._catalog.index(atom.relation, columns)}.get({key}", known
 
-    def _truth(self, atom: Atom, layout: Layout, known: frozenset[int]) -> str:
-        """A test for any row with the known columns."""
-        bucket, _ = self._bucket(atom, layout, known)
+    def _truth(self, bucket: str, known: frozenset[int]) -> str:
+        """A test for any row in a bucket."""
         return f"{bucket})" if known else bucket
 
-    def _iterable(self, atom: Atom, layout: Layout, covered: frozenset[int]) -> str:
+    def _iterable(self, atom: Atom, layout: Layout, bucket: str, covered: frozenset[int]) -> str:
+        """What a loop over a bucket's rows iterates."""
         if not covered:
             if layout.shape is Shape.ROWS:
                 copied = atom.relation in self._growing
                 return f"list({layout.rows})" if copied else layout.rows
             return f"{layout.scan}()"
-        bucket, _ = self._bucket(atom, layout, covered)
         nested = layout.shape is Shape.NESTED and covered == {layout.key[0]}
         values = ".values()" if nested else ""
         return f"{bucket}, EMPTY){values}"
@@ -186,11 +185,11 @@ class Reach:
             tests = self._row_tests(atom, layout, row, covered)
             found = f"({row} := {self._by_key(atom, layout)}) is not None"
             return f"({' and '.join((found, *tests))})"
-        _, covered = self._bucket(atom, layout, known)
+        bucket, covered = self._bucket(atom, layout, known)
         tests = self._row_tests(atom, layout, row, covered)
         if not tests:
-            return f"({self._truth(atom, layout, covered)})"
-        rows = self._iterable(atom, layout, covered)
+            return f"({self._truth(bucket, covered)})"
+        rows = self._iterable(atom, layout, bucket, covered)
         return f"any({' and '.join(tests)} for {row} in {rows})"
 
     def _row_tests(

@@ -205,16 +205,14 @@ class _Planner:
         return best
 
     def _reaches(self, literal: BodyLiteral) -> bool:
-        """Whether an atom has a column whose value is known."""
-        return (
-            isinstance(literal, Atom)
-            and not literal.negated
-            and any(
-                isinstance(t, Const) or t.name in self._where
-                for t in literal.terms
-                if isinstance(t, Const | Var)
-            )
-        )
+        """Whether an atom shares a variable with what is placed, or constants give its key."""
+        if not isinstance(literal, Atom) or literal.negated:
+            return False
+        terms = literal.terms
+        if any(isinstance(term, Var) and term.name in self._where for term in terms):
+            return True
+        key = self._layout(literal.relation).key or range(len(terms))
+        return all(isinstance(terms[i], Const) for i in key)
 
     def _place_ready(self) -> None:
         """All tests and assignments whose variables are bound, in an order of their texts."""

@@ -77,6 +77,7 @@ class Runtime:
         self.on_index: Callable[[Store], None] = lambda store: None
         self._cache = cache
         self._names: set[str] = set()
+        self._index_names: dict[tuple[str, tuple[int, ...]], str] = {}
         self.environment: dict[str, Any] = {
             **arithmetic.ENVIRONMENT,
             "EMPTY": {},
@@ -130,6 +131,7 @@ class Runtime:
         """Let the rows of ``old`` belong to ``relation`` from now on."""
         rows = list(self.stores.pop(old))
         del self.layouts[old]
+        self._index_names = {k: name for k, name in self._index_names.items() if k[0] != old}
         store = self.add_relation(relation, derived=False)
         store.insert(rows)
 
@@ -148,10 +150,11 @@ class Runtime:
 
     def index_name(self, relation: str, columns: tuple[int, ...]) -> str:
         """The name of an index that some plan wants, bound to a placeholder if it is new."""
-        store = self.stores[relation]
-        name = store.layout.index(columns)
-        if name not in self.environment:
-            self.environment[name] = _Unbuilt(self, store, columns)
+        name = self._index_names.get((relation, columns))
+        if name is None:
+            store = self.stores[relation]
+            name = self._index_names[relation, columns] = store.layout.index(columns)
+            self.environment.setdefault(name, _Unbuilt(self, store, columns))
         return name
 
     def matching(self, relation: str, wanted: Mapping[int, Value]) -> Iterator[Row]:
