@@ -23,7 +23,7 @@ from reprise.datalog.growth import Mode
 from reprise.datalog.layout import Layout, Shape, shape_of, unique_name
 from reprise.datalog.load import adapt, conflict
 from reprise.datalog.store import Store, make_store
-from reprise.datalog.values import box, coerce, identical
+from reprise.datalog.values import as_float, box, coerce, identical
 from reprise.lang.core import Relation, Row, Value
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Runtime:
             "conflict": conflict,
             "box": box,
             "coerce_number": _coercion("float"),
-            "coerce_float": lambda value: value if isinstance(value, float) else None,
+            "coerce_float": as_float,
             "coerce_int": _coercion("int"),
             "coerce_sym": _coercion("sym"),
             "coerce_bool": _coercion("bool"),

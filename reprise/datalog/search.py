@@ -13,8 +13,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from reprise.datalog.arithmetic import compare, evaluate
 from reprise.datalog.clauses import BodyLiteral, Clause, Lookup
 from reprise.datalog.runtime import Runtime
-from reprise.datalog.values import box, coerce, constant, identical, is_entity, plain, row_order
+from reprise.datalog.values import (
+    as_float,
+    box,
+    coerce,
+    constant,
+    identical,
+    is_entity,
+    plain,
+    row_order,
+)
 from reprise.lang.core import Atom, Compare, Const, Expr, Member, Row, Value, Var, variables
+from reprise.lang.safety import expression_type
 
 Bindings = Mapping[str, Value]
 Progress = Callable[[Sequence[BodyLiteral], Sequence[BodyLiteral], Bindings], None]
@@ -58,7 +68,8 @@ def head_row(clause: Clause, runtime: Runtime, bindings: Bindings) -> Row | None
     values = []
     for term, column in zip(clause.head.terms, columns, strict=True):
         value = evaluate(term, bindings)
-        stored = None if value is None else coerce(value, column.type)
+        computed = expression_type(term, clause.types)
+        stored = None if value is None else _stored(value, computed, column.type)
         if stored is None:
             return None
         values.append(stored)
@@ -125,7 +136,8 @@ class _Search:
             case Lookup(view, group, result):
                 value = self._runtime.views[view].value(tuple(bindings[v.name] for v in group))
                 if value is not None:
-                    yield from self._assign(result.name, value, bindings)
+                    type_ = self._runtime.layouts[view].relation.columns[-1].type
+                    yield from self._assign(result.name, value, type_, bindings)
 
     def _rows(self, atom: Atom, bindings: Bindings) -> Iterator[Bindings]:
         layout = self._runtime.layouts[atom.relation]
@@ -166,7 +178,8 @@ class _Search:
             if isinstance(var, Var) and var.name not in bindings:
                 value = evaluate(other, bindings)
                 if value is not None:
-                    yield from self._assign(var.name, value, bindings)
+                    type_ = expression_type(other, self._types)
+                    yield from self._assign(var.name, value, type_, bindings)
                 return
         left, right = evaluate(literal.left, bindings), evaluate(literal.right, bindings)
         if compare(literal.op, left, right):
@@ -175,20 +188,22 @@ class _Search:
     def _member(self, literal: Member, bindings: Bindings) -> Iterator[Bindings]:
         if not self._known(literal.expr, bindings):
             assert isinstance(literal.expr, Var)
+            type_ = self._types[literal.expr.name]
             for value in literal.values:
-                yield from self._assign(literal.expr.name, value, bindings)
+                yield from self._assign(literal.expr.name, value, type_, bindings)
             return
         found = evaluate(literal.expr, bindings)
         if found is not None and (plain(found) in literal.values) != literal.negated:
             yield bindings
 
-    def _assign(self, name: str, value: Value, bindings: Bindings) -> Iterator[Bindings]:
-        type_ = self._types[name]
+    def _assign(
+        self, name: str, value: Value, computed: str, bindings: Bindings
+    ) -> Iterator[Bindings]:
         if name in bindings:
             if compare("==", bindings[name], value):
                 yield bindings
             return
-        stored = coerce(value, type_)
+        stored = _stored(value, computed, self._types[name])
         if stored is not None:
             yield {**bindings, name: stored}
 
@@ -197,6 +212,11 @@ def _names(literal: BodyLiteral) -> list[str]:
     if isinstance(literal, Lookup):
         return [*(var.name for var in literal.group), literal.result.name]
     return list(variables(literal))
+
+
+def _stored(value: Value, computed: str, type_: str) -> Value | None:
+    """A computed value as a variable or column of ``type_`` holds it, or ``None``."""
+    return as_float(value) if (computed, type_) == ("any", "float") else coerce(value, type_)
 
 
 def _admit(value: Value, column_type: str, variable_type: str) -> Value | None:

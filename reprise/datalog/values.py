@@ -105,6 +105,11 @@ def constant(value: Value, type_: str) -> Value:
     return value if stored is None else stored
 
 
+def as_float(value: object) -> Value | None:
+    """A value of any type as a float variable holds it: ints do not count as floats here."""
+    return _float(value) if isinstance(value, float) else None
+
+
 def is_entity(type_: str) -> bool:
     """Whether a column type is an entity sort rather than a plain value type."""
     return type_ not in SCALAR_TYPES

@@ -26,6 +26,8 @@ relation meets_int(v: int)
 relation meets_float(v: int)
 relation half(v: int, h: float)
 relation kinds(n: int)
+relation copied(v: int, f: float)
+relation meets_copy(v: int)
 int_of(V, I) :- attr(V, _, I).
 float_of(V, F) :- attr(V, _, F).
 symbol_of(V, S) :- attr(V, _, S).
@@ -37,6 +39,8 @@ kept(X) :- loose(X).
 meets_int(V) :- attr(V, _, X), ints(X).
 meets_float(V) :- attr(V, _, X), floats(X).
 half(V, X / 2.0) :- attr(V, _, X).
+copied(V, F) :- attr(V, _, X), F == X.
+meets_copy(V) :- copied(V, F), floats(F).
 kinds(N) :- N == count{ X : attr(_, _, X) }.
 """
 
@@ -70,6 +74,14 @@ def test_joins_are_by_identity_and_comparisons_by_value(database: Database) -> N
     assert database.rows("about_one") == [(0,), (1,)]
     assert database.rows("listed") == [(0,), (1,), (4,)]
     assert database.rows("kinds") == [(8,)]
+
+
+def test_computed_values_are_tested_like_stored_ones(database: Database) -> None:
+    assert [v for v, _ in database.rows("copied")] == [1, 5, 6, 7]
+    assert database.rows("meets_copy") == [(1,), (6,)]
+    assert str(database.why("copied", 1, 1.0)).endswith("1.0 == 1.0")
+    with pytest.raises(RowError):
+        database.why("copied", 0, 1.0)
 
 
 def test_arithmetic_skips_what_is_not_a_number(database: Database) -> None:
