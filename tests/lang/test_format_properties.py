@@ -280,7 +280,7 @@ def comments_of(text: str) -> Counter[str]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(files)
 def test_what_is_printed_parses_to_the_same_tree(file: ast.RuleFile) -> None:
     text = format_file(file)
@@ -304,7 +304,7 @@ def test_any_condition_shows_on_one_line(condition: ast.Condition) -> None:
     assert decl.body == (condition,)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(files, st.data())
 def test_no_comment_is_lost_wherever_it_stands(file: ast.RuleFile, data: st.DataObject) -> None:
     text = format_file(file)
