@@ -7,7 +7,9 @@ into one clear message and the right code. Nothing heavy is imported here.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from enum import IntEnum
@@ -120,7 +122,9 @@ def _os_message(error: OSError) -> str:
 
 
 def _say(message: str) -> None:
-    print(f"reprise: {message}", file=sys.stderr)
+    from reprise.lang.display import printable
+
+    print(f"reprise: {printable(message)}", file=sys.stderr)
 
 
 def _drop_output() -> None:
@@ -129,6 +133,27 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _mend_streams() -> None:
+    """Standard streams that were closed lead nowhere; ones that cannot write a character escape it
+    (a message must not turn into an encoding error)."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _terminated(*_: object) -> None:
+    """End as for an interrupt, so that workers end too."""
+    raise SystemExit(128 + signal.SIGTERM)
+
+
 def main() -> None:
     """The console script."""
+    _mend_streams()
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(run())

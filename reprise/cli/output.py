@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from typing import IO, Any
 import click
 
 from reprise.lang.diagnostics import Diagnostic
+from reprise.lang.display import HUGE_BITS, shown
 
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2"}
 
@@ -59,7 +61,22 @@ def _sources(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
 
 def show_json(value: Any) -> None:
     """One JSON document on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(_jsonable(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _jsonable(value: Any) -> Any:
+    """``value`` with what JSON has no number for (infinities, NaN, huge integers) as text."""
+    match value:
+        case dict():
+            return {key: _jsonable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_jsonable(item) for item in value]
+        case float() if not math.isfinite(value):
+            return str(value)
+        case int() if value.bit_length() > HUGE_BITS:
+            return shown(value)
+        case _:
+            return value
 
 
 def show_table(rows: Sequence[Sequence[str]]) -> None:

@@ -127,6 +127,9 @@ def _read_bytes(path: Path, limits: Limits) -> bytes:
     try:
         if path.is_dir():
             raise ModelError(path, "is a directory, not a model file", "name the .onnx file in it")
+        if not path.is_file():
+            path.stat()  # says so if there is nothing
+            raise ModelError(path, "is no regular file")
         size = path.stat().st_size
         if size > limits.file_bytes:
             raise ModelError(

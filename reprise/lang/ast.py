@@ -618,16 +618,6 @@ class RuleFile:
     decls: tuple[Decl, ...]
     comments: tuple[tuple[Span, str], ...] = field(default=(), compare=False)
 
-Node = (
-    Ident
-    | Expr
-    | Domain
-    | Condition
-    | Operand
-    | AttributeArg
-    | Line
-    | Splat
-    | TypeExpr
-    | Param
-)
+
+Node = Ident | Expr | Domain | Condition | Operand | AttributeArg | Line | Splat | TypeExpr | Param
 """What can be shown on a line of its own: all but declarations and their parts."""

@@ -14,7 +14,7 @@ from reprise.lang import ast, core
 from reprise.lang.declared import Alternative, Constraint, Deny, Monitor, Pattern
 from reprise.lang.diagnostics import Span
 from reprise.lang.lower import Auxiliary, Body, Choices
-from reprise.lang.normal import TooManyAlternatives, disjuncts
+from reprise.lang.normal import MAX_LITERALS, TooManyAlternatives, disjuncts
 from reprise.lang.symbols import Report, Symbols
 
 
@@ -26,10 +26,13 @@ class DeclarationLowering:
         self.report = report
         self.auxiliary = Auxiliary()
         self.rules: list[core.Rule] = []
+        self.broken: set[str] = set()
+        self._last: Body | None = None
 
     def body(self, owner: str, choices: Choices, shared: frozenset[str]) -> Body:
         """An empty conjunction for the declaration ``owner``."""
-        return Body(self.symbols, self.report, self.auxiliary, owner, choices, shared)
+        self._last = Body(self.symbols, self.report, self.auxiliary, owner, choices, shared)
+        return self._last
 
     # --- plain rules -----------------------------------------------------------------------
 
@@ -145,6 +148,17 @@ class DeclarationLowering:
             body = (*alternative.structure, *alternative.conditions)
             self.rules.append(core.Rule(head, body, name, span))
 
+    def _refuse_long(self, owner: str, span: Span) -> None:
+        """Report the body lowered last if it is longer than engines can be asked to run."""
+        if self._last is not None and len(self._last.literals) > MAX_LITERALS:
+            self.report.error(
+                "too-long",
+                f"`{owner}` asks for {len(self._last.literals)} things at once; "
+                f"{MAX_LITERALS} are the most",
+                span,
+                "give parts of it a relation of their own",
+            )
+
     def _alternatives(
         self,
         owner: str,
@@ -161,7 +175,9 @@ class DeclarationLowering:
                 for _ in choices.runs():
                     known = len(self.report.diagnostics)
                     lower(self.body(owner, choices, shared), way)
+                    self._refuse_long(owner, span)
                     if len(self.report.diagnostics) > known:
+                        self.broken.add(owner)
                         return
         except TooManyAlternatives:
             self.report.error(

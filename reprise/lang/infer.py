@@ -77,11 +77,17 @@ def _type_of(
             return kind if kind in ("op", "dtype") else "sym"
         case ast.Boolean():
             return "bool"
-        case ast.Binary() | ast.Negate() | ast.AggregateExpr():
-            return "int"
+        case ast.Binary(_, left, right):
+            sides = (_type_of(side, body, symbols, partial) for side in (left, right))
+            return "float" if "float" in sides else "int"
+        case ast.Negate(operand):
+            return _type_of(operand, body, symbols, partial) or "int"
+        case ast.AggregateExpr(kind, value):
+            inner = None if value is None else _type_of(value, arg.body, symbols, partial)
+            return "float" if inner == "float" and kind != "count" else "int"
         case ast.Variable(name):
             for condition in _positive(body):
-                found = _read_from(name, condition, symbols, partial)
+                found = _read_from(name, condition, body, symbols, partial)
                 if found is not None:
                     return found
     return None
@@ -100,6 +106,7 @@ def _positive(body: Sequence[ast.Condition]) -> Iterator[ast.Condition]:
 def _read_from(
     name: str,
     condition: ast.Condition,
+    body: Sequence[ast.Condition],
     symbols: Symbols,
     partial: dict[str, list[str | None]],
 ) -> str | None:
@@ -119,7 +126,7 @@ def _read_from(
                         if isinstance(other, ast.Member):
                             return TENSOR_FIELDS.get(other.name.text, ("", "int"))[1]
                         if not isinstance(other, ast.Variable | ast.Wildcard):
-                            return _type_of(other, (), symbols, partial) or "int"
+                            return _type_of(other, body, symbols, partial) or "int"
         case ast.Membership(ast.Variable(variable), domain, False) if variable == name:
             if isinstance(domain, ast.RangeDomain):
                 return "int"

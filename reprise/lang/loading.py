@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from reprise.lang.declarations import DeclarationLowering
 from reprise.lang.declared import Constraint, Deny, Monitor, Pattern
 from reprise.lang.diagnostics import Diagnostic, RulesError, Severity
 from reprise.lang.infer import infer_auxiliary, infer_declared
+from reprise.lang.metadata import check_class, check_metadata
 from reprise.lang.never import contradictions
 from reprise.lang.parse import parse_file, parse_text
 from reprise.lang.ruleset import RuleSet, Syntax, rule_files
@@ -121,11 +122,11 @@ class Loader:
         self._patterns_differ(list(result.patterns.values()))
         relations = {**symbols.relations, **lowering.auxiliary.relations}
         rules = [*lowering.rules, *lowering.auxiliary.rules]
-        if not self.report.failed:
-            infer_auxiliary(rules, relations)
+        if lowering.broken:  # what is sound is checked all the same, to tell everything at once
+            rules = [r for r in rules if _is_sound(r, lowering.broken, relations)]
+        infer_auxiliary(rules, relations)
         program = core.Program(relations, tuple(rules))
-        if not self.report.failed:
-            self._check(program)
+        self._check(program)
         if self.report.failed:
             raise RulesError(_in_order(self.report.diagnostics))
         warnings = tuple(d for d in self.report.diagnostics if d.severity is Severity.WARNING)
@@ -145,11 +146,10 @@ class Loader:
         for rule in program.rules:
             self.report.diagnostics += check_rule(rule, program.relations)
         self.report.diagnostics += contradictions(program.rules)
-        if not self.report.failed:
-            try:
-                stratify(program)
-            except RulesError as error:
-                self.report.diagnostics += error.diagnostics
+        try:
+            stratify(program)
+        except RulesError as error:
+            self.report.diagnostics += error.diagnostics
 
     def _patterns_differ(self, patterns: Sequence[Pattern]) -> None:
         """Two patterns about one target must not match the same places."""
@@ -198,10 +198,13 @@ class _Lowered:
                 deny = self.lowering.deny(decl)
                 self.denies.setdefault(deny.name, []).append(deny)
             case ast.PatternDecl():
+                check_metadata(decl, self.lowering.report)
                 self.patterns[decl.name.text] = self.lowering.pattern(decl)
             case ast.ConstraintDecl():
+                check_class(decl, self.lowering.report)
                 self.constraints[decl.name.text] = self.lowering.constraint(decl)
             case ast.MonitorDecl():
+                check_class(decl, self.lowering.report)
                 self.monitors[decl.name.text] = self.lowering.monitor(decl)
             case ast.TestDecl():
                 self.tests.append(decl)
@@ -225,6 +228,13 @@ def _without_span(literal: core.Literal) -> core.Literal:
     if isinstance(bare, core.Aggregate):
         return dataclasses.replace(bare, body=tuple(_without_span(x) for x in bare.body))
     return bare
+
+
+def _is_sound(rule: core.Rule, broken: Set[str], relations: Mapping[str, core.Relation]) -> bool:
+    """Whether a rule was lowered without complaint and reads declared relations only."""
+    return rule.name not in broken and all(
+        name in relations for name in (rule.head.relation, *core.relations_in(rule.body))
+    )
 
 
 def _in_order(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -13,6 +13,10 @@ from reprise.lang import ast
 MAX_ALTERNATIVES = 256
 """Rules that one declaration may become; beyond this it is refused (``too-many-alternatives``)."""
 
+MAX_LITERALS = 96
+"""Literals that one rule's body may have after lowering (some thirty lines of a pattern): each may
+become a level of nesting in the generated code, and Python has a limit of its own."""
+
 FLIP = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
 
+MAX_BYTES = 16_000_000
+"""What a source file may hold at most: devices have no end."""
+
 
 def read_source(path: str | Path) -> str:
     """The text of a source file.
@@ -15,7 +18,10 @@ def read_source(path: str | Path) -> str:
     """
     name = str(path)
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         span = Span(name, 1, 1, 1, 1)

@@ -54,6 +54,10 @@ is an entity sort. ``op`` and ``dtype`` are symbols whose spelling is checked ag
 declared; a ``word`` is any name (a device's key, say)."""
 
 
+MAX_SET_DEPTH = 50
+"""How deep sets may lie within sets."""
+
+
 @dataclass(slots=True)
 class Report:
     """Collects diagnostics; nothing is raised until everything has been looked at."""
@@ -98,7 +102,11 @@ class NamedSet:
 
 def suggest(word: str, known: Iterable[str]) -> str | None:
     """A "did you mean" hint, or None if nothing known is close to ``word``."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    words = list(known)
+    longer = sorted(w for w in words if w.startswith(word) and len(w) <= len(word) + 4)
+    if len(word) >= 3 and 1 < len(longer) <= 4:
+        return f"did you mean {', '.join(f'`{w}`' for w in longer[:-1])} or `{longer[-1]}`?"
+    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
     return f"did you mean `{close[0]}`?" if close else None
 
 
@@ -295,6 +303,9 @@ def _flatten(
     report: Report,
     path: tuple[str, ...],
 ) -> list[core.Value]:
+    if len(path) > MAX_SET_DEPTH:
+        report.error("too-deeply-nested", "sets within sets, too deep", decl.span)
+        return []
     if decl.name.text in path:
         report.error(
             "cyclic-set", f"set `{decl.name.text}` contains itself: {' -> '.join(path)}", decl.span
@@ -308,7 +319,13 @@ def _flatten(
             case ast.Boolean(value):
                 values.append("true" if value else "false")
             case ast.Name(text) if text in by_name:
-                values += _flatten(table, by_name[text], by_name, report, (*path, decl.name.text))
+                inner = table.sets.get(text)
+                values += (
+                    _flatten(table, by_name[text], by_name, report, (*path, decl.name.text))
+                    if inner is None
+                    else inner.values
+                )
+                values = list(dict.fromkeys(values))
             case ast.Name(text) if table.kind_of_symbol(text):
                 values.append(text)
             case ast.Name(text) if text in table.categories:

@@ -8,9 +8,12 @@ boundaries and are written as text, JSON or SARIF by ``reprise.patterns.reports`
 from __future__ import annotations
 
 import glob
+import multiprocessing
 import os
+import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,11 +95,13 @@ class ModelReport:
 def parse_target(text: str) -> Target:
     """``onnxruntime`` or ``onnxruntime==1.27.0``. Raises UsageError."""
     name, separator, version = text.partition("==")
+    if any(c in name for c in "=<>~!"):
+        raise UsageError(f"--target {text}: write NAME or NAME==VERSION")
     if not name or (separator and not version):
         raise UsageError(f"--target {text}: write NAME or NAME==VERSION")
     try:
         return Target(name.strip(), Version(version.strip()) if version else None)
-    except InvalidVersion as error:
+    except (InvalidVersion, ValueError) as error:
         raise UsageError(f"--target {text}: {version!r} is not a version") from error
 
 
@@ -107,7 +112,10 @@ def parse_environment(pairs: Iterable[str]) -> dict[str, Scalar]:
         name, separator, value = pair.partition("=")
         if not separator or not name:
             raise UsageError(f"--env {pair}: write NAME=VALUE")
-        environment[name] = int(value) if value.lstrip("-").isdigit() else value
+        if name in environment:
+            raise UsageError(f"--env {pair}: {name} was given before")
+        number = value.lstrip("-").isdigit() and len(value) < 19
+        environment[name] = int(value) if number else value
     return environment
 
 
@@ -123,16 +131,17 @@ def find_models(arguments: Sequence[str]) -> list[Path]:
             inside = sorted(
                 p for p in path.rglob("*") if p.suffix in MODEL_SUFFIXES and not p.is_dir()
             )
-            if not inside:
+            if not inside and len(arguments) == 1:
                 raise UsageError(f"{argument}: no .onnx or .uir file in this folder")
-            found += inside
+            found += inside or [path]
         elif os.path.lexists(path):  # a link to nowhere is that model's own error
             found.append(path)
         else:
             matches = sorted(glob.glob(argument, recursive=True))
-            if not matches:
+            if not matches and len(arguments) == 1:
                 raise UsageError(f"{argument}: there is no such file")
-            found += [Path(m) for m in matches if not Path(m).is_dir()]
+            # among others, a model that is not there is an error of its own
+            found += [Path(m) for m in matches or (argument,) if not Path(m).is_dir()]
     return list(dict.fromkeys(found))
 
 
@@ -141,7 +150,7 @@ def select_patterns(rules: RuleSet, target: Target | None) -> list[Pattern]:
     if target is None:
         return list(rules.patterns.values())
     known = {t for p in rules.patterns.values() for t in p.meta.get("target", ())}
-    if target.name not in known:
+    if not any(_covers(target.name, name) for name in known):
         raise UsageError(
             f"--target {target.name}: no rule is about it (they are about "
             f"{', '.join(sorted(known))})"
@@ -149,9 +158,14 @@ def select_patterns(rules: RuleSet, target: Target | None) -> list[Pattern]:
     return [p for p in rules.patterns.values() if concerns(p, target)]
 
 
+def _covers(asked: str, name: str) -> bool:
+    """Whether a target is the one asked for, or a back end of it: ``tvm`` covers ``tvm_cuda``."""
+    return name == asked or name.startswith(f"{asked}_")
+
+
 def concerns(pattern: Pattern, target: Target) -> bool:
     """Whether the pattern is about the target, in the version given."""
-    if target.name not in pattern.meta.get("target", ()):
+    if not any(_covers(target.name, name) for name in pattern.meta.get("target", ())):
         return False
     affects = pattern.get("affects")
     if target.version is None or affects is None:
@@ -168,6 +182,8 @@ class Checker:
     def __init__(self, options: CheckOptions, rules: RuleSet | None = None) -> None:
         self.options = options
         self.rules = load_rules(options.rules) if rules is None else rules
+        if not self.rules.patterns:
+            raise UsageError("there is no pattern among these rules: nothing to look for")
         self.patterns = select_patterns(self.rules, options.target)
         self._matcher = Matcher(self.rules, self.patterns, options.limits)
 
@@ -224,8 +240,33 @@ def check_models(
         for path in paths:
             yield here.check(path)
         return
-    with ProcessPoolExecutor(jobs, initializer=_start_worker, initargs=(options,)) as pool:
+    done = 0
+    try:
+        for report in _in_pool(paths, options, min(jobs, len(paths))):
+            yield report
+            done += 1
+        return
+    except BrokenProcessPool:  # one of the models took a worker with it: find out which
+        pass
+    for path in paths[done:]:
+        try:
+            yield from _in_pool([path], options, 1)
+        except BrokenProcessPool:
+            message = "the process that checked it was killed"
+            yield ModelReport(str(path), errors=((message, "it may need more memory"),))
+
+
+def _in_pool(paths: Sequence[Path], options: CheckOptions, jobs: int) -> Iterator[ModelReport]:
+    """Reports from worker processes, which never outlive this call."""
+    pool = ProcessPoolExecutor(jobs, initializer=_start_worker, initargs=(options,))
+    try:
         yield from pool.map(_check_in_worker, paths)
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        raise
 
 
 _worker: Checker | None = None
@@ -233,6 +274,8 @@ _worker: Checker | None = None
 
 def _start_worker(options: CheckOptions) -> None:
     global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _worker = Checker(options)
 
 

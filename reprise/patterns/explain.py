@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reprise.lang import core
 from reprise.lang.coretext import format_literal
 from reprise.lang.diagnostics import Span
+from reprise.lang.display import shown
 from reprise.patterns.match import Finding, Match, node_name
 from reprise.patterns.truth import UNKNOWN, Answer, Known, Step, Truth, Unknown
 from reprise.uir.graph import Graph
@@ -185,7 +186,7 @@ class _Teller:
         """A value as people read it."""
         if isinstance(value, int) and kind in ("node", "tensor"):
             return self._names.get(value, f"#{value}")
-        return str(value)
+        return str(value) if isinstance(value, Unknown) else shown(value)
 
 
 def entity_names(graph: Graph) -> dict[int, str]:

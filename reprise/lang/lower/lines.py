@@ -91,10 +91,10 @@ class Lines(Domains):
     ) -> list[tuple[int, ast.Operand]]:
         if not call.unordered or len(operands) < 2:
             return list(enumerate(operands))
-        orders = list(dict.fromkeys(itertools.permutations(operands)))
         if len(operands) > 4:
             self.report.error("too-many-alternatives", "at most 4 operands in any order", call.span)
             return list(enumerate(operands))
+        orders = list(dict.fromkeys(itertools.permutations(operands)))
         return list(enumerate(orders[self.choices.pick(len(orders))]))
 
     def _operand(self, node: core.Var, position: int, operand: ast.Operand, spec: NodeSpec) -> None:
@@ -184,11 +184,13 @@ class Lines(Domains):
         fixed = bool(signatures) and len(signatures) == len(ops.values)
         if fixed and all(s.least == s.most == len(present) for s in signatures):
             return
+        self._in_structure = False  # a near miss should say that the operands are not these
         count_var = self.lookup("arity", (node,), "C", call.span)
         if any(isinstance(o, ast.AnyOperand) and o.optional for o in listed[len(present) :]):
             self.emit(core.Compare("<=", count_var, core.Const(len(listed)), call.span))
         else:
             self.emit(core.Compare("==", count_var, core.Const(len(present)), call.span))
+        self._in_structure = True
 
     def _distinct(self, start: int, span: Span | None) -> None:
         """Two lines never match one node: say so where nothing else implies it."""
@@ -253,6 +255,13 @@ class Lines(Domains):
         expr, found = self.expr(value, plain(kind))
         self._comparable(plain(kind), found, "==", span, f"attribute `{name.value}`")
         self._attribute_domain(ops, argument, expr)
+        if name.value == "axis" and isinstance(expr, core.Const) and _is_negative(expr.value):
+            self.report.error(
+                "never-matches",
+                "axes are counted from the front: a negative one never matches",
+                span,
+                f"write `axis=A` and `where A == x.rank - {abs(int(expr.value))}`",
+            )
         self.emit(core.Compare("==", held, expr, span))
 
     def _attribute_domain(self, ops: Ops, argument: ast.AttributeArg, expr: core.Expr) -> None:
@@ -288,6 +297,10 @@ class Lines(Domains):
             held = self.lookup("attr_at", (node, name, core.Const(i)), "A", span)
             expr, _ = self.expr(item)
             self.emit(core.Compare("==", held, expr, span))
+
+
+def _is_negative(value: core.Value) -> bool:
+    return not isinstance(value, str) and value < 0
 
 
 def _may_be_absent(operand: ast.Operand) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from reprise.lang.display import printable, shown
 from reprise.patterns.check import MatchReport, ModelReport
 from reprise.patterns.explain import ExplainedLine
 from reprise.patterns.truth import Truth
@@ -19,13 +20,14 @@ def plain(text: str, _name: str) -> str:
 
 def model_text(report: ModelReport, style: Style = plain) -> str:
     """Everything about one model, ending in a newline; empty if nothing was found."""
+    path = printable(report.path)
     blocks = [
-        f"{style(report.path, 'bold')}: {style('error', 'red')}: {m}"
-        + (f"\n  hint: {h}" if h else "")
+        f"{style(path, 'bold')}: {style('error', 'red')}: {printable(m)}"
+        + (f"\n  hint: {printable(h)}" if h else "")
         for m, h in report.errors
     ]
     if report.matches or report.near:
-        head = f"{style(report.path, 'bold')}: {_count(report)}"
+        head = f"{style(path, 'bold')}: {_count(report)}"
         blocks.append(
             "\n\n".join([head, *(match_text(m, style) for m in (*report.matches, *report.near))])
         )
@@ -55,11 +57,11 @@ def match_text(match: MatchReport, style: Style = plain) -> str:
         "no": ("near miss", "dim"),
     }
     word, colour = heads[match.certainty]
-    lines = [f"  {style(word, colour)} {style(match.rule, 'bold')}: {match.title}"]
+    lines = [f"  {style(word, colour)} {style(match.rule, 'bold')}: {printable(match.title)}"]
 
     def row(label: str, text: str) -> None:
         if text:
-            lines.append(f"    {label + ':':<9} {text}")
+            lines.append(f"    {label + ':':<9} {printable(text)}")
 
     target = " ".join([*match.meta.get("target", ()), *match.meta.get("affects", ())])
     row("affects", target)
@@ -67,7 +69,7 @@ def match_text(match: MatchReport, style: Style = plain) -> str:
     verdict = _join(match, "verdict")
     row("verdict", "" if verdict in ("", "bug") else verdict)
     row("nodes", ", ".join(f"{k} = {v}" for k, v in match.nodes.items()))
-    row("values", ", ".join(f"{k} = {v}" for k, v in match.values.items()))
+    row("values", ", ".join(f"{k} = {shown(v)}" for k, v in match.values.items()))
     row("because", match.reason)
     row("do", _join(match, "advice"))
     row("see", _join(match, "bug"))
@@ -83,7 +85,7 @@ def _explained(line: ExplainedLine, style: Style) -> Sequence[str]:
     marks = {Truth.YES: ("+", "green"), Truth.UNKNOWN: ("?", "yellow"), Truth.NO: ("-", "red")}
     mark, colour = marks[line.truth]
     head = f"    {style(mark, colour)} {line.line:>4} | {line.text}"
-    return [head, *(f"           {style(f, 'dim')}" for f in line.facts)]
+    return [head, *(f"           {style(printable(f), 'dim')}" for f in line.facts)]
 
 
 def summary(reports: Sequence[ModelReport], rules: int) -> str:
@@ -91,12 +93,14 @@ def summary(reports: Sequence[ModelReport], rules: int) -> str:
     matched = [r for r in reports if r.matches]
     failed = [r for r in reports if r.errors]
     total = sum(len(r.matches) for r in reports)
-    parts = [
-        f"{len(reports)} model{'s' if len(reports) != 1 else ''} checked against {rules} rules"
-    ]
+    if not rules:
+        return "Nothing was looked for: no rule is about this version of the target."
+    checked = len(reports) - len(failed)
+    models = f"{checked} model{'s' if checked != 1 else ''}"
+    parts = [f"{models} checked against {rules} rule{'s' if rules != 1 else ''}"]
     parts.append(
         f"{total} match{'es' if total != 1 else ''} in {len(matched)}" if total else "no match"
     )
     if failed:
-        parts.append(f"{len(failed)} could not be read")
+        parts.append(f"{len(failed)} could not be checked")
     return ", ".join(parts) + "."

@@ -1,0 +1,21 @@
+"""Values and names as they may be shown to people, whatever a model or a rule puts into them."""
+
+from __future__ import annotations
+
+HUGE_BITS = 256
+"""Integers of more bits are described rather than written out."""
+
+
+def shown(value: object) -> str:
+    """A value as text, however large."""
+    if isinstance(value, int) and value.bit_length() > HUGE_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    return str(value)
+
+
+def printable(text: str) -> str:
+    """``text`` without characters that steer a terminal or reverse its direction: names come from
+    models and rules, not from the user."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
