@@ -52,3 +52,5 @@ class RulesError(Exception):
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         super().__init__("; ".join(f"{d.span}: {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
+        self.sound: tuple[object, ...] = ()
+        """Of a file with syntax errors: the declarations that have none, which may be checked."""

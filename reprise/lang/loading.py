@@ -49,6 +49,7 @@ class Loader:
         self.sources: dict[str, str] = {}
         self.own: set[str] = set()
         self._seen: set[Path] = set()
+        self._spoilt: set[str] = set()
 
     def add_text(self, text: str, path: str) -> None:
         """Parse ``text`` as a file of its own."""
@@ -57,7 +58,7 @@ class Loader:
         try:
             self.files[path] = parse_text(text, path)
         except RulesError as error:
-            self.report.diagnostics += error.diagnostics
+            self._salvage(path, path, error, text)
             return
         self._imports(self.files[path], Path())
 
@@ -72,12 +73,20 @@ class Loader:
         try:
             file = _parsed(path, _version(path))
         except RulesError as error:
-            self.report.diagnostics += error.diagnostics
             self._remember(path)
+            self._salvage(key, str(path), error, self.sources[str(path)])
             return
         self._remember(path)
         self.files[key] = file
         self._imports(file, path.parent)
+
+    def _salvage(self, key: Path | str, path: str, error: RulesError, text: str) -> None:
+        """Keep what is sound of a file with syntax errors, so that its other mistakes are told in
+        the same run; what the rest may have declared is not called unknown."""
+        self.report.diagnostics += error.diagnostics
+        self._spoilt.update(_DECLARES.findall(text))
+        sound = tuple(d for d in error.sound if isinstance(d, ast.Decl))
+        self.files[key] = ast.RuleFile(path, (), sound)
 
     def _imports(self, file: ast.RuleFile, folder: Path) -> None:
         for imported in file.imports:
@@ -128,7 +137,7 @@ class Loader:
         program = core.Program(relations, tuple(rules))
         self._check(program)
         if self.report.failed:
-            raise RulesError(_in_order(self.report.diagnostics))
+            raise RulesError(_in_order(self._without_followers()))
         warnings = tuple(d for d in self.report.diagnostics if d.severity is Severity.WARNING)
         return RuleSet(
             self.sources,
@@ -141,6 +150,16 @@ class Loader:
             frozenset(self.own),
             Syntax(files, symbols, tuple(result.tests)),
         )
+
+    def _without_followers(self) -> list[Diagnostic]:
+        """The diagnostics, but for names that are unknown only because of a syntax error."""
+        return [
+            d
+            for d in self.report.diagnostics
+            if not (
+                d.code.startswith("unknown-") and self._spoilt & set(re.findall(r"\w+", d.message))
+            )
+        ]
 
     def _check(self, program: core.Program) -> None:
         for rule in program.rules:
@@ -228,6 +247,13 @@ def _without_span(literal: core.Literal) -> core.Literal:
     if isinstance(bare, core.Aggregate):
         return dataclasses.replace(bare, body=tuple(_without_span(x) for x in bare.body))
     return bare
+
+
+_DECLARES = re.compile(
+    r"^\s*(?:(?:relation|set|op|pattern|constraint|monitor|deny)\s+)?([a-z_]\w*)\s*[({=:]",
+    re.MULTILINE,
+)
+"""Where a line may declare a name: ``relation r(``, ``set s =``, ``head(``, ``pattern p {``."""
 
 
 def _is_sound(rule: core.Rule, broken: Set[str], relations: Mapping[str, core.Relation]) -> bool:

@@ -41,7 +41,15 @@ def parse_text(text: str, path: str = "<text>") -> ast.RuleFile:
     tables = load_tables()
     tokens = scan(text, path, tables)
     builder = Builder(tokens)
-    _finish(tokens, builder, _Parser(tables, tokens, builder).run("start")[1])
+    errors = _Parser(tables, tokens, builder).run("start")[1]
+    try:
+        _finish(tokens, builder, errors)
+    except RulesError as error:
+        spoilt = {d.span.line for d in error.diagnostics}
+        error.sound = tuple(
+            d for d in builder.decls if spoilt.isdisjoint(range(d.span.line, d.span.end_line + 1))
+        )
+        raise
     comments = tuple(
         comment for i, comment in enumerate(tokens.comments) if i not in builder.used_docs
     )

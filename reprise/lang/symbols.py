@@ -274,8 +274,9 @@ def _add_sets(table: Symbols, decls: Sequence[ast.SetDecl], report: Report) -> N
         if _is_vocabulary(table, decl, by_name):
             table.vocabulary.update(i.text for i in decl.items if isinstance(i, ast.Name))
             table.vocabulary.update(i.value for i in decl.items if isinstance(i, ast.String))
+    done: dict[str, list[core.Value]] = {}
     for decl in decls:
-        values = _flatten(table, decl, by_name, report, ())
+        values = _flatten(table, decl, by_name, report, (), done)
         kinds = {_kind(table, v) for v in values}
         kind = kinds.pop() if len(kinds) == 1 else "symbol"
         table.sets[decl.name.text] = NamedSet(decl.name.text, kind, tuple(dict.fromkeys(values)))
@@ -302,7 +303,10 @@ def _flatten(
     by_name: dict[str, ast.SetDecl],
     report: Report,
     path: tuple[str, ...],
+    done: dict[str, list[core.Value]],
 ) -> list[core.Value]:
+    if decl.name.text in done:
+        return done[decl.name.text]
     if len(path) > MAX_SET_DEPTH:
         report.error("too-deeply-nested", "sets within sets, too deep", decl.span)
         return []
@@ -319,12 +323,8 @@ def _flatten(
             case ast.Boolean(value):
                 values.append("true" if value else "false")
             case ast.Name(text) if text in by_name:
-                inner = table.sets.get(text)
-                values += (
-                    _flatten(table, by_name[text], by_name, report, (*path, decl.name.text))
-                    if inner is None
-                    else inner.values
-                )
+                below = (*path, decl.name.text)
+                values += _flatten(table, by_name[text], by_name, report, below, done)
                 values = list(dict.fromkeys(values))
             case ast.Name(text) if table.kind_of_symbol(text):
                 values.append(text)
@@ -344,4 +344,5 @@ def _flatten(
                     "a set holds names, numbers and strings",
                     item.span,
                 )
+    done[decl.name.text] = values
     return values

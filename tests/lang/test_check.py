@@ -215,6 +215,48 @@ def test_all_mistakes_of_a_file_are_told_at_once() -> None:
     assert len(problems(text)) == 3
 
 
+def test_a_syntax_error_hides_no_other_mistake() -> None:
+    broken = "pattern q {\n    a = abs(x\n}\n"
+    found = {(d.code, d.span.line) for d in problems(broken + pattern("    s = sofmax(x)"))}
+    assert ("unknown-operator", 5) in found
+    assert any(line <= 3 for _, line in found)
+
+
+def test_what_a_broken_declaration_declares_is_not_called_unknown() -> None:
+    text = "relation r(n: node @entity\n" + pattern("    s = abs(x)\n    where r(s)")
+    assert {d.span.line for d in problems(text)} == {1}
+
+
+def test_a_name_error_hides_no_contradiction() -> None:
+    text = pattern("    s = sofmax(x)") + pattern(
+        "    s = abs(x)\n    where x.rank == 2, x.rank == 3"
+    ).replace("pattern p", "pattern q")
+    assert {d.code for d in problems(text)} == {"unknown-operator", "never-matches"}
+
+
+def test_a_negative_axis_is_refused_with_the_way_to_say_it() -> None:
+    (found,) = problems(pattern("    s = softmax(x, axis=-1)"))
+    assert "x.rank - 1" in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ['affects: "<=1.x"', "verdict: bgu", "severity: hgih", "symptom: wrong_reslt"],
+)
+def test_metadata_is_checked(entry: str) -> None:
+    (found,) = problems(pattern(f"    {entry}\n    s = abs(x)"))
+    assert found.span.line == 2
+
+
+def test_runaway_patterns_are_refused_at_once() -> None:
+    operands = ", ".join(f"a{i}" for i in range(20))
+    assert problems(pattern(f"    s = add{{{operands}}}"))[0].code == "too-many-alternatives"
+    chain = "\n".join(f"    n{i} = abs(n{i - 1})" for i in range(1, 80))
+    assert problems(pattern(chain))[0].code == "too-long"
+    nested = "".join(f"set s{i} = {{s{i + 1}, s{i + 1}}}\n" for i in range(3000))
+    assert problems(nested + "set s3000 = {abs}\n")[0].code == "too-deeply-nested"
+
+
 def test_a_diagnostic_points_at_the_name_itself() -> None:
     (found,) = problems(pattern("    s = sofmax(x)"))
     assert (found.span.column, found.span.end_column) == (9, 15)
