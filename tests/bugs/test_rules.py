@@ -124,3 +124,12 @@ def test_the_reported_models(matcher: Matcher, rule: str) -> None:
     folder = HANDED / rule.replace("_", "-").replace("pytorch", "pt")
     assert certain(matcher, load_onnx(folder / "model.onnx")) == {rule}
     assert certain(matcher, load_onnx(folder / "near_miss.onnx")) == set()
+
+
+def test_the_documentation_lists_every_rule() -> None:
+    page = (ROOT / "docs" / "bugs.md").read_text(encoding="utf-8")
+    for name, pattern in PATTERNS.items():
+        row = next((line for line in page.splitlines() if line.startswith(f"| `{name}` |")), "")
+        assert pattern.title in row, f"docs/bugs.md: {name}"
+        assert f"`{pattern.get('affects')}`" in row, f"docs/bugs.md: {name}"
+    assert f"ships {len(PATTERNS)} rules" in page
