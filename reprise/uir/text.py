@@ -375,7 +375,11 @@ class _Reader:
         shape = [extent for extent in type_.shape or () if isinstance(extent, int)]
         with np.errstate(over="ignore"):  # a number too large for the type is an infinity
             data: Array = np.array(items, dtype=object).astype(numpy_dtype(type_.dtype))
-        return data.reshape(shape) if isinstance(value, tuple) else np.full(shape, data[0], dtype=data.dtype)
+        return (
+            data.reshape(shape)
+            if isinstance(value, tuple)
+            else np.full(shape, data[0], dtype=data.dtype)
+        )
 
     # --- names and problems ----------------------------------------------------------------------
 
