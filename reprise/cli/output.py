@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -52,11 +51,9 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], stream: IO[str] | None =
 
 def _sources(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
     """The text of every file that a diagnostic points into."""
-    found: dict[str, str] = {}
-    for file in {diagnostic.span.file for diagnostic in diagnostics}:
-        with contextlib.suppress(OSError, ValueError):
-            found[file] = Path(file).read_text(encoding="utf-8", errors="replace")
-    return found
+    from reprise.lang.source import source_for_messages
+
+    return {file: source_for_messages(file) for file in {d.span.file for d in diagnostics}}
 
 
 def show_json(value: Any) -> None:

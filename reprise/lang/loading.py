@@ -22,6 +22,7 @@ from reprise.lang.never import contradictions
 from reprise.lang.parse import parse_file, parse_text
 from reprise.lang.ruleset import RuleSet, Syntax, rule_files
 from reprise.lang.safety import check_rule
+from reprise.lang.source import source_for_messages
 from reprise.lang.stratify import stratify
 from reprise.lang.symbols import Report, Symbols, collect_symbols, suggest
 
@@ -107,10 +108,7 @@ class Loader:
             self.load(target)
 
     def _remember(self, path: Path) -> None:
-        try:
-            self.sources[str(path)] = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            self.sources[str(path)] = ""
+        self.sources[str(path)] = source_for_messages(path)
 
     def finish(self) -> RuleSet:
         """Check and lower everything that was loaded."""

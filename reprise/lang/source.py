@@ -40,3 +40,12 @@ def read_source(path: str | Path) -> str:
             "save the file as UTF-8",
         )
         raise RulesError([problem]) from None
+
+
+def source_for_messages(path: str | Path) -> str:
+    """The text of a file to quote from, whatever is wrong with it; empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_BYTES).decode("utf-8", errors="replace")
+    except (OSError, ValueError):
+        return ""
