@@ -173,7 +173,9 @@ class _Writer:
     def _aggregate(self, literal: Aggregate, outside: set[str]) -> str:
         if literal.kind == "prod" or any(isinstance(part, Aggregate) for part in literal.body):
             raise self._unsupported("product and no aggregate inside another")
-        if literal.kind != "count" and self._types[literal.result.name] != "int":
+        if literal.kind != "count" and (
+            literal.value is None or expression_type(literal.value, self._types) != "int"
+        ):
             raise self._unsupported(f"{literal.kind} of anything but integers")
         group = {*group_variables(literal, outside)}
         weights = [] if literal.value is None else [self._expr(literal.value)]

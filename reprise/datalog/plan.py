@@ -295,7 +295,19 @@ class _Planner:
         return False
 
     def _assignable(self, name: str, other: Expr) -> bool:
-        return name not in self._where and self._knows(variables(other))
+        return (
+            name not in self._where
+            and self._knows(variables(other))
+            and not self._compared_by_value(name)
+        )
+
+    def _compared_by_value(self, name: str) -> bool:
+        """Whether a variable must come from an atom first: an ``any`` column may hold 0 or 0.0,
+        which ``== 0`` and ``in {0}`` both mean, but which are different rows."""
+        return self._types[name] == "any" and any(
+            isinstance(literal, Atom) and not literal.negated and Var(name) in literal.terms
+            for literal in self._clause.body
+        )
 
     def _lookup_text(self, lookup: Lookup) -> str:
         view = self._catalog.views[lookup.view]
@@ -327,7 +339,7 @@ class _Planner:
     def _weigh(self, place: int, literal: BodyLiteral) -> None:
         """Note how a literal can be reached, if it is one that yields bindings."""
         match literal:
-            case Member(Var(), _, False):
+            case Member(Var(name), _, False) if not self._compared_by_value(name):
                 choices = self._choices(literal)
                 values = "".join(f"{constant_text(value)}, " for value in choices)
                 cost = (3, len(choices), values)
