@@ -78,11 +78,16 @@ def test_clingo_text() -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    ["p(N) :- N == prod{ X : q(X) }.", "p(N) :- q(N), N < 1.5.", "p(bits(float32)) :- q(_)."],
+    [
+        "p(N) :- N == prod{ X : q(X) }.",
+        "p(N) :- q(N), N < 1.5.",
+        "p(N) :- N == max{ X : a(X) }.",
+        "p(bits(float32)) :- q(_).",
+    ],
 )
 def test_what_clingo_cannot_say_is_refused(rule: str) -> None:
     with pytest.raises(UnsupportedError):
-        to_clingo(read(f"relation p(n: int)\nrelation q(n: int)\n{rule}"))
+        to_clingo(read(f"relation p(n: int)\nrelation q(n: int)\nrelation a(v: any)\n{rule}"))
 
 
 def test_relations_may_have_any_name() -> None:
