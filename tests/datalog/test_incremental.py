@@ -181,7 +181,7 @@ def test_rules_added_later_derive_what_they_would_have(data: st.DataObject) -> N
 
 @pytest.mark.slow
 @given(st.data())
-@settings(SLOW_TO_DRAW, max_examples=3000)
+@settings(SLOW_TO_DRAW, max_examples=400)
 def test_any_history_at_length(data: st.DataObject) -> None:
     program = data.draw(programs())
     if not runnable(program):
