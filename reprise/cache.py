@@ -6,7 +6,6 @@ A cache never changes what a command does: whatever cannot be read or written is
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -19,6 +18,8 @@ def cache_folder() -> Path:
 
 def write_cache(path: Path, data: bytes) -> None:
     """Store ``data`` so that readers see all of it or nothing; a failure is no error."""
+    import tempfile  # here, for it takes as long to import as all the rest
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)

@@ -12,7 +12,6 @@ A table entry is one integer: ``n >= 0`` means *go to state n*, ``n < 0`` means 
 from __future__ import annotations
 
 import json
-import os
 import re
 import zlib
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from reprise.cache import cache_folder, write_cache
 from reprise.data import data_path
 
 FORMAT = 1
@@ -138,35 +138,12 @@ def _production(rule: Any) -> list[Any]:
     return [origin, len(expansion), str(rule.alias or origin), mode, plain, keep, waiting]
 
 
-def cache_folder() -> Path:
-    """Where compiled tables are kept: ``$XDG_CACHE_HOME/reprise``, else ``~/.cache/reprise``."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if os.path.isabs(base) else Path(os.path.expanduser("~"), ".cache")
-    return root / "reprise"
-
-
 def _read_cache(path: Path, grammar: str) -> Tables | None:
     try:
         data = json.loads(path.read_bytes())
         return _tables(data) if data["grammar"] == grammar else None
     except (OSError, ValueError, KeyError, TypeError, IndexError, re.error):
         return None
-
-
-def _write_cache(path: Path, data: dict[str, Any]) -> None:
-    import tempfile  # here, for it takes as long to import as all the rest
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(data, file, separators=(",", ":"))
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-    except OSError:
-        pass  # no cache: the next start computes the tables again
 
 
 def _tables(data: dict[str, Any]) -> Tables:
@@ -195,6 +172,6 @@ def load_tables() -> Tables:
     tables = _read_cache(path, text)
     if tables is None:
         data = compile_grammar(text)
-        _write_cache(path, data)
+        write_cache(path, json.dumps(data, separators=(",", ":")).encode())
         tables = _tables(data)
     return tables

@@ -89,10 +89,6 @@ class Domains(Expressions):
                 self.emit(core.Member(self.flat(expr, span), values, negated, span))
                 return
         if negated:
-            flat = self.flat(expr, span)
-            inside = self._inner()
-            inside.emit(core.Compare("<=", low, flat, span))
-            inside.emit(core.Compare("<=", flat, high, span))
             self.report.error(
                 "unsupported",
                 "`not in` needs a range of at most 64 known numbers",
