@@ -1,0 +1,1 @@
+"""Fuzzing runs: the loop, its store, redundancy metrics, reports and comparisons."""

@@ -1,0 +1,42 @@
+"""The interface of a lowering, and the table of those there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Protocol
+
+from reprise.uir.graph import Attribute, Graph, TensorType
+
+
+class Lowering(Protocol):
+    """One target language. Whoever lowers a graph asks first, node by node, whether it can be
+    lowered: ``lower`` may take for granted that ``unsupported`` said None for each."""
+
+    name: str
+
+    def unsupported(
+        self,
+        op: str,
+        operands: Sequence[TensorType | None],
+        attributes: Mapping[str, Attribute],
+    ) -> str | None:
+        """Why the language has no such application of the operator, or None if it has."""
+        ...
+
+    def lower(self, graph: Graph) -> bytes:
+        """The whole program: a serialised model, or UTF-8 source text."""
+        ...
+
+
+_MODULES = {
+    "onnx": "reprise.lower.onnx",
+    "torch": "reprise.lower.torch",
+    "relax": "reprise.lower.relax",
+}
+
+
+def lowering(name: str) -> Lowering:
+    """The lowering called ``name`` (loaded on first use). Raises KeyError."""
+    made: Lowering = import_module(_MODULES[name]).LOWERING
+    return made

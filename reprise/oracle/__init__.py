@@ -1,0 +1,1 @@
+"""Judging what a target did: comparison of outputs, crash signatures, verdicts."""
