@@ -1,0 +1,197 @@
+"""From a graph to the text of a module: names, one line for each node, the functions it needs.
+
+Comes in: a graph whose nodes all have a form. Goes out: Python source that imports torch alone.
+Functions of ``library`` are copied into the text if a line calls them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from reprise.lower.payload import Names
+from reprise.lower.torch import values
+from reprise.lower.torch.call import Call, Emitted, Many, dtype, literal, shape
+from reprise.lower.torch.module_names import MODULE_ATTRIBUTES
+from reprise.lower.torch.table import FORMS
+from reprise.uir.graph import Array, Graph, Node, Role, Tensor
+
+_USED_BY_THE_SOURCE = ("torch", "F", "Model", "WEIGHTS", "weight", "self", "base64", "zlib", "math")
+
+
+def write(graph: Graph) -> str:
+    """The whole text. Raises KeyError for an operator that has no form."""
+    return _Writer(graph).text()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A top-level statement of ``library``: its text and the other pieces that it mentions."""
+
+    text: str
+    needs: frozenset[str]
+
+
+@cache
+def _library() -> dict[str, _Piece]:
+    """The functions and constants that may be copied, by name, in the order of the file."""
+    text = Path(__file__).with_name("library.py").read_text("utf-8")
+    tops: dict[str, ast.stmt] = {}
+    for statement in ast.parse(text).body:
+        match statement:
+            case ast.FunctionDef(name=name):
+                tops[name] = statement
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                tops[name] = statement
+    pieces = {}
+    for name, statement in tops.items():
+        mentioned = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        segment = ast.get_source_segment(text, statement) or ""
+        pieces[name] = _Piece(segment, frozenset(mentioned & tops.keys() - {name}))
+    return pieces
+
+
+class _Writer:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        reserved = frozenset((*_USED_BY_THE_SOURCE, *_library(), *MODULE_ATTRIBUTES))
+        self.names = Names(reserved)
+        self.spelled: dict[int, str] = {}
+        self.inputs = [t for t in graph.tensors if t.role is Role.INPUT]
+        self.initializers = [t for t in graph.tensors if t.role is Role.INITIALIZER]
+        read = {t.id for node in graph.nodes for t in node.inputs if t is not None}
+        self.used = read | {t.id for t in graph.outputs}
+        for tensor in graph.tensors:
+            taken = self.names.take(tensor.name, f"t{tensor.id}")
+            stored = tensor.role is Role.INITIALIZER
+            self.spelled[tensor.id] = f"self.{taken}" if stored else taken
+
+    def text(self) -> str:
+        weights = self._weights()
+        body = self._model()
+        used = _called(body)
+        library = _library()
+        wanted = _closure(used & library.keys())
+        pieces = [library[name].text for name in library if name in wanted]
+        imports = _imports("\n".join([*pieces, body]), stored=bool(weights))
+        parts = ["\n".join(imports), *pieces]
+        if weights:
+            parts.append(_DECODER)
+        parts.append(body)
+        if weights:
+            parts.append("\n".join(["WEIGHTS = {", *weights, "}"]))
+        return "\n\n\n".join(parts) + "\n"
+
+    # --- the class -------------------------------------------------------------------------------
+
+    def _model(self) -> str:
+        lines = ["class Model(torch.nn.Module):"]
+        lines.append(f"    inputs = {literal(tuple(t.name for t in self.inputs))}")
+        if self.initializers:
+            lines += ["", "    def __init__(self):", "        super().__init__()"]
+            lines += [self._buffer(tensor) for tensor in self.initializers]
+        arguments = ", ".join(["self", *(self.spelled[t.id] for t in self.inputs)])
+        lines += ["", f"    def forward({arguments}):"]
+        lines += [f"        # {self.spelled[t.id]}: {t.type}" for t in self.inputs]
+        for node in self.graph.nodes:
+            lines += [f"        {line}" for line in self._node(node)]
+        results = ", ".join(self.spelled[t.id] for t in self.graph.outputs)
+        comma = "," if len(self.graph.outputs) == 1 else ""
+        lines.append(f"        return ({results}{comma})")
+        return "\n".join(lines)
+
+    def _buffer(self, tensor: Tensor) -> str:
+        array, name = _data(tensor), self.spelled[tensor.id].removeprefix("self.")
+        made = values.tensor(array, tensor.type.dtype or "")
+        if made is None:
+            made = f'weight("{name}", {shape(array.shape)}, {dtype(tensor.type.dtype or "")})'
+        return f'        self.register_buffer("{name}", {made})'
+
+    def _weights(self) -> list[str]:
+        """Entries of the table at the end of the source."""
+        lines = []
+        for tensor in self.initializers:
+            array = _data(tensor)
+            if values.tensor(array, tensor.type.dtype or "") is None:
+                name = self.spelled[tensor.id].removeprefix("self.")
+                lines += [f'    "{name}": """', *values.encoded(array), '""",']
+        return lines
+
+    # --- nodes -----------------------------------------------------------------------------------
+
+    def _node(self, node: Node) -> list[str]:
+        call = Call(
+            node.op,
+            [None if t is None else t.type for t in node.inputs],
+            node.attributes,
+            [None if t is None else self.spelled[t.id] for t in node.inputs],
+            [None if t is None else t.type for t in node.outputs],
+            [t is not None and t.id in self.used for t in node.outputs],
+            {
+                i: t.value
+                for i, t in enumerate(node.inputs)
+                if t is not None and t.value is not None
+            },
+        )
+        emitted = FORMS[node.op].emit(call)
+        targets = [
+            self.spelled[t.id] if t is not None and t.id in self.used else "_" for t in node.outputs
+        ]
+        return _assign(targets, emitted)
+
+
+def _assign(targets: Sequence[str], emitted: Emitted) -> list[str]:
+    match emitted:
+        case str():
+            return [f"{targets[0]} = {emitted}"]
+        case Many(text):
+            return [f"{', '.join(targets)}{',' * (len(targets) == 1)} = {text}"]
+        case _:
+            wanted = [(t, e) for t, e in zip(targets, emitted, strict=False) if t != "_"]
+            if not wanted:
+                return [f"_ = {emitted[0]}"]
+            names, expressions = zip(*wanted, strict=True)
+            return [f"{', '.join(names)} = {', '.join(expressions)}"]
+
+
+def _data(tensor: Tensor) -> Array:
+    if tensor.value is None:
+        raise ValueError(f"initializer {tensor.name!r} has no data")
+    return tensor.value
+
+
+def _called(text: str) -> set[str]:
+    return {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+
+
+def _closure(names: set[str]) -> set[str]:
+    library, todo, found = _library(), list(names), set(names)
+    while todo:
+        for name in library[todo.pop()].needs - found:
+            found.add(name)
+            todo.append(name)
+    return found
+
+
+def _imports(text: str, *, stored: bool) -> list[str]:
+    used = _called(text)
+    lines = ["import base64", "import zlib", ""] if stored else []
+    if "math" in used:
+        lines = (
+            ["import math", "", *lines]
+            if not stored
+            else ["import base64", "import math", "import zlib", ""]
+        )
+    lines.append("import torch")
+    if "F" in used:
+        lines.append("import torch.nn.functional as F")
+    return lines
+
+
+_DECODER = '''def weight(name, shape, dtype):
+    """A tensor from its bytes (little-endian, compressed, in base64) at the end of this file."""
+    data = bytearray(zlib.decompress(base64.b64decode(WEIGHTS[name])))
+    return torch.frombuffer(data, dtype=dtype).reshape(shape)'''
