@@ -35,6 +35,14 @@ Apply = Callable[[Operands, Mapping[str, Attribute]], Typing | Literal[False] | 
 
 def compile_plan(plan: Plan) -> Apply:
     """The compiled function. It reads nothing but its arguments and is safe to call anywhere."""
+    scope = _globals(plan)
+    exec(compile(source(plan), f"<signature {plan.name}>", "exec"), scope)
+    apply: Apply = scope["apply"]
+    return apply
+
+
+def _globals(plan: Plan) -> dict[str, Any]:
+    """What written code may refer to."""
     scope: dict[str, Any] = {
         "inf": math.inf,
         "nan": math.nan,
@@ -46,14 +54,54 @@ def compile_plan(plan: Plan) -> Apply:
     }
     scope |= {f"f_{name}": function.evaluate for name, function in FUNCTIONS.items()}
     scope |= {f"set_{name}": members for name, members in plan.sets.items()}
-    exec(compile(source(plan), f"<signature {plan.name}>", "exec"), scope)
-    apply: Apply = scope["apply"]
-    return apply
+    return scope
 
 
 def source(plan: Plan) -> str:
     """The function as readable Python."""
     return "\n".join(_Writer(plan).function()) + "\n"
+
+
+UNDECIDED = (
+    KeyError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    IndexError,
+    ZeroDivisionError,
+    OverflowError,
+    ShapeError,
+)
+"""What a :data:`Partial` raises where it mentions what has no value yet, or no meaning."""
+
+Partial = Callable[[Mapping[str, Any], Mapping[str, "TensorType | None"]], Any]
+"""An expression or condition as a function of the variables and operands that have values."""
+
+
+def compile_partial(plan: Plan, tree: ast.Expr | ast.Condition) -> Partial:
+    """``tree`` as a function that a sampler calls while it still looks for values.
+
+    A variable that may be absent is None where it has no value; any other that is missing, and an
+    operand that is, raises one of :data:`UNDECIDED`.
+    """
+    writer = _Writer(plan)
+    condition = isinstance(
+        tree,
+        ast.Comparison | ast.Membership | ast.AtomCond | ast.Not | ast.And | ast.Or,
+    )
+    text = writer.condition(tree) if condition else writer.expr(tree)  # type: ignore[arg-type]
+    lines = ["def partial(values, operands):"]
+    for name in dict.fromkeys(part.name for part in walk(tree) if isinstance(part, ast.Variable)):
+        read = f"values.get({name!r})" if name in plan.doubtful else f"values[{name!r}]"
+        lines.append(f"    {_variable(name)} = {read}")
+    for port in plan.decl.params:
+        if f"o_{port.name}" in text:
+            lines.append(f"    o_{port.name} = operands[{port.name.text!r}]")
+    lines.append(f"    return {text}")
+    scope = _globals(plan)
+    exec(compile("\n".join(lines), f"<partial {plan.name}>", "exec"), scope)
+    partial: Partial = scope["partial"]
+    return partial
 
 
 class _Writer:

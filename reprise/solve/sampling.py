@@ -1,40 +1,39 @@
 """Random valid applications of a signature: operand types and attributes, without a solver.
 
-Comes in: a :class:`~reprise.solve.signatures.Signature` and a random generator. Goes out:
-:class:`Instance` values that the signature accepts. Everything follows from the signature itself:
-dtype variables from their sets, extents from a small range, attributes from their domains, and
-where a shape function relates two things (``broadcast(A, B)``, ``permute(D, P)``) one from the
-other. What is drawn is then checked, and drawn again if the signature refuses it. Same generator
-state, same instances.
+Comes in: a :class:`~reprise.solve.signatures.Signature`, a random generator and, if wanted, the
+types that some operands must have. Goes out: :class:`Instance` values that the signature accepts.
+Everything follows from the signature itself: dtype variables from their sets, extents from a
+:class:`~reprise.solve.suggestions.Shapes`, attributes from their domains, and where a shape
+function relates two things one from the other. What is drawn is then checked, and drawn again if
+the signature refuses it. Same generator state, same instances.
+
+A sampler is made once and drawn from often, so all that depends on the signature alone (compiled
+conditions, domains, what is suggested by what) is prepared when the sampler is made.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from random import Random
 from typing import Any
 
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
+from reprise.solve.emit import UNDECIDED, Partial, compile_partial
 from reprise.solve.plan import AttributePlan, Normalise, variables, walk
-from reprise.solve.reading import NATIVE, Absent, Scope, evaluate, holds
-from reprise.solve.shapes import ShapeError
 from reprise.solve.signatures import Signature
+from reprise.solve.suggestions import MISSING, SUGGESTIONS, Request, Shapes, Suggest
 from reprise.uir.graph import Attribute, TensorType
-
-EXTENTS = (1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 8)
-"""What extents are drawn from; small ones, and 1 in particular, meet more special cases."""
-
-RANKS = (0, 1, 2, 2, 3, 3, 4)
-"""What the ranks of tensors of any rank are drawn from."""
+from reprise.uir.inference import Typing
 
 _USUAL_DTYPES = ("float32", "float64", "int32", "int64", "bool")
-_MISSING = object()
 _LOOKS = 12
 """How often a value is drawn again because a condition that it decides is false."""
+_LIKELY = 0.6
+"""How likely an attribute is drawn rather than left to its default, and how likely one of the
+first two members of its domain is taken."""
 
 
 class _Astray(Exception):
@@ -49,143 +48,260 @@ class Instance:
     attributes: dict[str, Attribute]
 
 
+Bound = Mapping[int, TensorType]
+"""Types that operands must have, by operand number."""
+_UNBOUND: Bound = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An expression, and the attributes in it that are drawn before it is evaluated: axes and
+    words only, since most other attributes are themselves suggested by shapes."""
+
+    value: Partial
+    attributes: tuple[_Attribute, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Equation:
+    """A condition ``V == expr``, on its own or as the first of several alternatives."""
+
+    argument: _Argument
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a shape function that mentions a variable as its argument ``position``."""
+
+    suggest: Suggest
+    arguments: tuple[_Argument | None, ...]
+    position: int
+
+
+@dataclass(slots=True, eq=False)
+class _Attribute:
+    """An attribute, prepared. ``members``: its domain, if that depends on nothing."""
+
+    plan: AttributePlan
+    axes: Normalise | None
+    default: Partial | None
+    members: list[Any] | None = None
+    lengths: tuple[_Argument, ...] = ()
+    rank: Partial | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """An operand: a dtype variable or name, and its dimensions with the place of the splat."""
+
+    name: str
+    dtype: ast.Variable | ast.Name
+    dims: tuple[ast.Expr | ast.Splat, ...]
+    splat: int | None
+    optional: bool
+    variadic: bool
+    at_run_time: bool
+
+
 class Sampler:
-    """Draws instances of one signature."""
+    """Draws instances of one signature.
 
-    def __init__(self, signature: Signature) -> None:
+    ``shapes`` is what extents and ranks are drawn from; ``dtypes``, if given, what element types
+    are drawn from wherever the signature leaves a choice (repeated ones are likelier).
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        shapes: Shapes | None = None,
+        dtypes: Sequence[str] | None = None,
+    ) -> None:
         self.signature = signature
-        plan = signature.plan
-        self.plan = plan
-        self.attributes = {a.variable: a for a in plan.attributes}
-        self.axes = {s.variable: s for s in plan.steps if isinstance(s, Normalise)}
-        self.conditions = [part for c in plan.decl.where for part in _conjuncts(c)]
-        self.about: dict[str, list[ast.Condition]] = {}
-        for condition in self.conditions:
+        self.shapes = shapes or Shapes()
+        plan = self.plan = signature.plan
+        self._preferred = dtypes
+        self._conditions = [part for c in plan.decl.where for part in _conjuncts(c)]
+        self._about: dict[str, list[tuple[Partial, frozenset[str]]]] = {}
+        for condition in self._conditions:
             if not isinstance(condition, ast.AtomCond):
-                for name in {v.name for v in variables(condition)}:
-                    self.about.setdefault(name, []).append(condition)
-        self.calls = list(_calls(plan.decl))
-        self.dtypes = {name: self._dtypes(name) for name in sorted(plan.dtypes)}
+                mentioned = frozenset(v.name for v in variables(condition))
+                partial = compile_partial(plan, condition)
+                for name in sorted(mentioned):
+                    self._about.setdefault(name, []).append((partial, mentioned))
+        axes = {s.variable: s for s in plan.steps if isinstance(s, Normalise)}
+        self.attributes = {
+            a.variable: _Attribute(
+                a,
+                axes.get(a.variable),
+                None if a.default is None or a.optional else compile_partial(plan, a.default),
+            )
+            for a in plan.attributes
+        }
+        for attribute in self.attributes.values():
+            self._prepare(attribute)
+        runtime = {a.name for a in plan.attributes}
+        self.ports = [_port(p, runtime) for p in plan.decl.params]
+        self._calls = list(_calls(plan.decl))
+        self._equations: dict[str, list[_Equation]] = {}
+        self._called: dict[str, list[_Call]] = {}
+        self._expressions: dict[int, tuple[Partial, tuple[str, ...]]] = {}
+        for port in self.ports:
+            for dim in port.dims:
+                if not isinstance(dim, ast.Splat | ast.Variable | ast.Wildcard):
+                    names = tuple(v.name for v in variables(dim))
+                    self._expressions[id(dim)] = compile_partial(plan, dim), names
+        self._ranks: dict[str, tuple[int, ...]] = {}
 
-    def draw(self, rng: Random, *, tries: int = 200) -> Instance | None:
+    def draw(self, rng: Random, bound: Bound = _UNBOUND, *, tries: int = 200) -> Instance | None:
         """One instance, or None if ``tries`` proposals were all refused."""
+        found = self.typed(rng, bound, tries=tries)
+        return None if found is None else found[0]
+
+    def typed(
+        self, rng: Random, bound: Bound = _UNBOUND, *, tries: int = 200
+    ) -> tuple[Instance, Typing] | None:
+        """One instance and what the signature says of it."""
         for _ in range(tries):
-            instance = self.propose(rng)
+            instance = self.propose(rng, bound)
             if instance is None:
                 continue
-            if self.signature.attempt(instance.operands, instance.attributes) is not None:
-                return instance
+            typing = self.signature.attempt(instance.operands, instance.attributes)
+            if typing is not None:
+                return instance, typing
         return None
 
-    def propose(self, rng: Random) -> Instance | None:
+    def propose(self, rng: Random, bound: Bound = _UNBOUND) -> Instance | None:
         """One draw, which the signature may still refuse; None if it went astray on the way."""
         try:
-            return _Draw(self, rng).instance()
-        except (_Astray, Absent, ShapeError, IndexError, ZeroDivisionError):
+            return _Draw(self, rng, bound).instance()
+        except (_Astray, *UNDECIDED):
             return None
 
+    @cached_property
+    def dtypes(self) -> dict[str, list[str]]:
+        """For each dtype variable, the element types that the conditions on it alone leave."""
+        return {name: self._dtypes(name) for name in sorted(self.plan.dtypes)}
+
+    def accepts(self, port: int, type: TensorType) -> bool:
+        """Whether an operand of this type can fit the port, as far as its own dtype, rank and the
+        conditions on them say: what a generator indexes tensors by."""
+        return type.dtype in self.port_dtypes(port) and type.rank in self.port_ranks(port)
+
+    def port_dtypes(self, port: int) -> frozenset[str]:
+        """The element types that an operand may have."""
+        dtype = self.ports[port].dtype
+        if isinstance(dtype, ast.Name):
+            return frozenset({dtype.text})
+        return frozenset(self._possible(dtype.name))
+
+    def port_ranks(self, port: int, most: int = 8) -> frozenset[int]:
+        """The ranks, up to ``most``, that an operand may have."""
+        taken = self.ports[port]
+        fixed = len(taken.dims) - (taken.splat is not None)
+        if taken.splat is None:
+            return frozenset({fixed})
+        if taken.variadic:
+            return frozenset(range(most + 1))
+        splat = taken.dims[taken.splat]
+        assert isinstance(splat, ast.Splat)
+        low, high = 0, most
+        if isinstance(splat.expr, ast.Variable):
+            low, high = self._rank_bounds(splat.expr.name, most)
+        return frozenset(range(low + fixed, min(high + fixed, most) + 1))
+
+    # --- preparation -----------------------------------------------------------------------------
+
+    def _prepare(self, attribute: _Attribute) -> None:
+        plan = attribute.plan
+        if attribute.axes is not None:
+            attribute.rank = compile_partial(self.plan, attribute.axes.rank)
+        match plan.domain:
+            case ast.SetDomain(items):
+                if not any(True for item in items for _ in variables(item)):
+                    attribute.members = [compile_partial(self.plan, item)({}, {}) for item in items]
+            case ast.NamedDomain(name):
+                attribute.members = sorted(self.plan.sets[name.text], key=str)
+            case ast.RangeDomain(low, high):
+                if not any(True for end in (low, high) for _ in variables(end)):
+                    attribute.members = self._range(low, high, {})
+            case _:
+                pass
+
+    def _range(self, low: ast.Expr, high: ast.Expr, values: Mapping[str, Any]) -> list[Any]:
+        """The members of a range; of a wide one, the first few. Of floats, its ends."""
+        least = compile_partial(self.plan, low)(values, {})
+        most = compile_partial(self.plan, high)(values, {})
+        if isinstance(least, float) or (isinstance(most, float) and most != float("inf")):
+            return [least, most]
+        return list(range(least, int(min(most, least + 4)) + 1))
+
+    def _argument(self, expr: ast.Expr) -> _Argument:
+        drawn = []
+        for variable in variables(expr):
+            attribute = self.attributes.get(variable.name)
+            if attribute is not None and (
+                attribute.axes is not None or attribute.plan.type in ("bool", "sym")
+            ):
+                drawn.append(attribute)
+        return _Argument(compile_partial(self.plan, expr), tuple(drawn))
+
+    def _suggesting(self, name: str) -> tuple[list[_Equation], list[_Call]]:
+        """The equations and calls that may suggest a value for a variable."""
+        equations = self._equations.get(name)
+        if equations is None:
+            equations = self._equations[name] = []
+            for condition in self._conditions:
+                choices = condition.parts if isinstance(condition, ast.Or) else (condition,)
+                match choices[0]:
+                    case ast.Comparison((ast.Variable(left), expr), ("==",)) if left == name:
+                        equations.append(_Equation(self._argument(expr), len(choices) == 1))
+            calls = self._called[name] = []
+            for call in self._calls:
+                suggest = SUGGESTIONS.get(call.function.text)
+                mine = [i for i, arg in enumerate(call.args) if arg == ast.Variable(name)]
+                if suggest is not None and mine:
+                    arguments = tuple(
+                        None if i in mine else self._argument(a) for i, a in enumerate(call.args)
+                    )
+                    calls.append(_Call(suggest, arguments, mine[0]))
+        return equations, self._called[name]
+
+    def _lengths(self, attribute: _Attribute) -> tuple[_Argument, ...]:
+        """What conditions on ``len(V)`` say of a list attribute's length."""
+        if not attribute.lengths:
+            attribute.lengths = tuple(
+                self._argument(condition.operands[1])
+                for condition in self._conditions
+                if isinstance(condition, ast.Comparison)
+                and condition.ops == ("==",)
+                and condition.operands[0]
+                == ast.CallExpr(ast.Ident("len"), (ast.Variable(attribute.plan.variable),))
+            )
+        return attribute.lengths
+
+    def _possible(self, variable: str) -> list[str]:
+        alone = [partial for partial, names in self._about.get(variable, ()) if names == {variable}]
+        return [name for name in DTYPES if all(_may(p, {variable: name}, {}) for p in alone)]
+
     def _dtypes(self, variable: str) -> list[str]:
-        """The element types that the conditions on this variable alone leave."""
-        alone = [
-            condition
-            for condition in self.about.get(variable, ())
-            if all(v.name == variable for v in variables(condition))
-        ]
-        fit = []
-        for name in DTYPES:
-            scope = Scope({variable: name}, {}, self.plan.sets, self.plan.symbols)
-            if all(_may_hold(condition, scope) for condition in alone):
-                fit.append(name)
+        fit = self._possible(variable)
+        if self._preferred is not None:
+            return [name for name in self._preferred if name in fit]
         return list(_USUAL_DTYPES) if len(fit) == len(DTYPES) else fit
 
+    def _rank_choices(self, name: str) -> tuple[int, ...]:
+        """The ranks that the conditions on a splat's rank, one by one, allow."""
+        choices = self._ranks.get(name)
+        if choices is None:
+            low, high = self._rank_bounds(name, max(self.shapes.ranks))
+            choices = tuple(r for r in self.shapes.ranks if low <= r <= high) or (low,)
+            self._ranks[name] = choices
+        return choices
 
-class _Draw:
-    """One draw: values of variables, made when something first asks for them."""
-
-    def __init__(self, sampler: Sampler, rng: Random) -> None:
-        self.sampler = sampler
-        self.plan = sampler.plan
-        self.rng = rng
-        self.values: dict[str, Any] = {}
-        self.attributes: dict[str, Attribute] = {}
-        self.busy: set[str] = set()
-        self.by_variable = sampler.attributes
-        self.axes = sampler.axes
-        self.operands: dict[str, TensorType | None] = {}
-        self.scope = Scope(self.values, self.operands, self.plan.sets, self.plan.symbols)
-        self.conditions = sampler.conditions
-        self.calls = sampler.calls
-
-    def instance(self) -> Instance:
-        made: dict[str, Any] = {}
-        for port in self.plan.decl.params:
-            if not port.optional:
-                made[port.name.text] = self._operand(port)
-        for attribute in self.plan.attributes:
-            self._attribute(attribute)
-        runtime = {attribute.name for attribute in self.plan.attributes}
-        for port in self.plan.decl.params:
-            if port.optional:
-                wanted = port.name.text not in runtime and self.rng.random() < 0.5
-                made[port.name.text] = self._operand(port) if wanted else None
-        operands: list[TensorType | None] = []
-        for port in self.plan.decl.params:
-            one = made[port.name.text]
-            operands += one if port.variadic else [one]
-        while operands and operands[-1] is None:
-            operands.pop()
-        return Instance(tuple(operands), self.attributes)
-
-    # --- operands --------------------------------------------------------------------------------
-
-    def _operand(self, port: ast.Param) -> Any:
-        dtype = self._dtype(port.type.dtype)
-        if port.variadic:
-            (splat,) = port.type.shape or ()
-            assert isinstance(splat, ast.Splat) and isinstance(splat.expr, ast.Variable)
-            shapes = self._variable(splat.expr.name, self._group)
-            operands = [TensorType(dtype, shape) for shape in shapes]
-            self.operands[port.name.text] = operands[0]
-            return operands
-        shape: list[Any] = []
-        for dim in port.type.shape or ():
-            if isinstance(dim, ast.Splat):
-                assert isinstance(dim.expr, ast.Variable)
-                shape += self._variable(dim.expr.name, partial(self._extents, dim.expr.name))
-            elif isinstance(dim, ast.Variable):
-                shape.append(self._variable(dim.name, self._extent))
-            elif isinstance(dim, ast.Wildcard):
-                shape.append(self._extent())
-            else:
-                shape.append(self._expression(dim))
-        operand = TensorType(dtype, tuple(shape))
-        self.operands[port.name.text] = operand
-        return operand
-
-    def _dtype(self, dtype: ast.Variable | ast.Name) -> str:
-        if isinstance(dtype, ast.Name):
-            return dtype.text
-        drawn: str = self._variable(dtype.name, partial(self._any_dtype, dtype.name))
-        return drawn
-
-    def _any_dtype(self, variable: str) -> str:
-        """One of the element types that the conditions which can be decided leave a variable."""
-        choices = self.sampler.dtypes[variable]
-        for name in self.rng.sample(choices, len(choices)):
-            if self._fits(variable, name):
-                return name
-        raise _Astray
-
-    def _extent(self) -> int:
-        return self.rng.choice(EXTENTS)
-
-    def _extents(self, name: str) -> tuple[int, ...]:
-        return tuple(self._extent() for _ in range(self._rank(name)))
-
-    def _rank(self, name: str) -> int:
-        """A rank that the conditions on ``rank(V)`` or on the operand's rank, one by one, allow."""
-        low, high = 0, 4
-        for condition in self.conditions:
+    def _rank_bounds(self, name: str, high: int) -> tuple[int, int]:
+        low = 0
+        for condition in self._conditions:
             match condition:
                 case ast.Comparison((subject, ast.Number(int(bound))), (op,)):
                     extra = self._rank_offset(subject, name)
@@ -196,8 +312,7 @@ class _Draw:
                         low = max(low, bound + (op == ">"))
                     if op in ("==", "<=", "<"):
                         high = min(high, bound - (op == "<"))
-        choices = [rank for rank in RANKS if low <= rank <= high]
-        return self.rng.choice(choices) if choices else low
+        return low, high
 
     def _rank_offset(self, subject: ast.Expr, name: str) -> int | None:
         """By how much ``subject`` exceeds the rank of splat ``name``, if it is about that."""
@@ -212,207 +327,357 @@ class _Draw:
                         return len(dims) - 1
         return None
 
-    def _group(self) -> tuple[tuple[int, ...], ...]:
-        return (self._extents(""),) * self.rng.randint(1, 4)
+
+class _Draw:
+    """One draw: values of variables, made when something first asks for them."""
+
+    def __init__(self, sampler: Sampler, rng: Random, bound: Bound) -> None:
+        self.sampler = sampler
+        self.rng = rng
+        self.bound = bound
+        self.values: dict[str, Any] = {}
+        self.given: dict[str, Attribute] = {}
+        self.busy: set[str] = set()
+        self.operands: dict[str, TensorType | None] = {}
+        self.first: tuple[int, ...] | None = None
+
+    def instance(self) -> Instance:
+        sampler, bound = self.sampler, self.bound
+        ports = sampler.ports
+        made: list[Any] = [None] * len(ports)
+        if bound:
+            for number, port in enumerate(ports):
+                if number in bound:
+                    made[number] = bound[number]
+                    self._unify(port, bound[number])
+            self._check_bound()
+        for number, port in enumerate(ports):
+            if not port.optional and (made[number] is None or port.variadic):
+                made[number] = self._operand(port)
+        for attribute in sampler.attributes.values():
+            self._attribute(attribute)
+        for number, port in enumerate(ports):
+            if (
+                port.optional
+                and made[number] is None
+                and not port.at_run_time
+                and self.rng.random() < 0.5
+            ):
+                made[number] = self._operand(port)
+        operands: list[TensorType | None] = []
+        for number, port in enumerate(ports):
+            operands += made[number] if port.variadic else [made[number]]
+        while operands and operands[-1] is None:
+            operands.pop()
+        return Instance(tuple(operands), self.given)
+
+    # --- operands that are given -----------------------------------------------------------------
+
+    def _unify(self, port: _Port, type: TensorType) -> None:
+        """Bind the port's variables to what the given type says."""
+        shape: Any = type.shape
+        dtype = port.dtype
+        if isinstance(dtype, ast.Name):
+            if dtype.text != type.dtype:
+                raise _Astray
+        else:
+            self._bind(dtype.name, type.dtype)
+        self.operands[port.name] = type
+        if port.variadic:
+            self.first = shape
+            return
+        splat, dims = port.splat, port.dims
+        fixed = len(dims) - (splat is not None)
+        if len(shape) < fixed or (splat is None and len(shape) != fixed):
+            raise _Astray
+        for i, dim in enumerate(dims):
+            place = i if splat is None or i <= splat else i - len(dims)
+            match dim:
+                case ast.Variable(name):
+                    self._bind(name, shape[place])
+                case ast.Splat(ast.Variable(name)):
+                    stop = i + 1 - len(dims)
+                    self._bind(name, shape[i:stop] if stop else shape[i:])
+                case ast.Number(value):
+                    if shape[place] != value:
+                        raise _Astray
+
+    def _bind(self, name: str, value: Any) -> None:
+        if self.values.setdefault(name, value) != value:
+            raise _Astray
+
+    def _check_bound(self) -> None:
+        """Go astray at once if what is given cannot fit."""
+        values, operands = self.values, self.operands
+        for name in values:
+            for partial, names in self.sampler._about.get(name, ()):
+                if names <= values.keys() and not _may(partial, values, operands):
+                    raise _Astray
+
+    # --- operands --------------------------------------------------------------------------------
+
+    def _operand(self, port: _Port) -> Any:
+        dtype = self._dtype(port.dtype)
+        if port.variadic:
+            splat = port.dims[0]
+            assert isinstance(splat, ast.Splat) and isinstance(splat.expr, ast.Variable)
+            shapes = self._variable(splat.expr.name, self._group)
+            operands = [TensorType(dtype, shape) for shape in shapes]
+            self.operands[port.name] = operands[0]
+            return operands
+        shape: list[Any] = []
+        for dim in port.dims:
+            match dim:
+                case ast.Splat(ast.Variable(name)):
+                    shape += self._variable(name, self._extents)
+                case ast.Variable(name):
+                    shape.append(self._variable(name, self._extent))
+                case ast.Wildcard():
+                    shape.append(self._extent(""))
+                case _:
+                    partial, names = self.sampler._expressions[id(dim)]
+                    for name in names:
+                        self._variable(name, self._extent)
+                    shape.append(partial(self.values, self.operands))
+        operand = TensorType(dtype, tuple(shape))
+        self.operands[port.name] = operand
+        return operand
+
+    def _dtype(self, dtype: ast.Variable | ast.Name) -> str:
+        if isinstance(dtype, ast.Name):
+            return dtype.text
+        drawn: str = self._variable(dtype.name, self._any_dtype)
+        return drawn
+
+    def _any_dtype(self, variable: str) -> str:
+        """One of the element types that the conditions which can be decided leave a variable."""
+        choices = self.sampler.dtypes[variable]
+        if not choices:
+            raise _Astray
+        name = choices[int(self.rng.random() * len(choices))]
+        if self._fits(variable, name):
+            return name
+        for name in self.rng.sample(choices, len(choices)):
+            if self._fits(variable, name):
+                return name
+        raise _Astray
+
+    def _extent(self, name: str) -> int:
+        return self.sampler.shapes.extent(self.rng)
+
+    def _extents(self, name: str) -> tuple[int, ...]:
+        choices = self.sampler._rank_choices(name)
+        rank = choices[int(self.rng.random() * len(choices))]
+        return self.sampler.shapes.shape(self.rng, rank)
+
+    def _group(self, name: str) -> tuple[tuple[int, ...], ...]:
+        shape = self.sampler.shapes.shape(self.rng) if self.first is None else self.first
+        return (shape,) * self.rng.randint(1, 4)
 
     # --- variables -------------------------------------------------------------------------------
 
-    def _variable(self, name: str, otherwise: Callable[[], Any]) -> Any:
+    def _variable(self, name: str, otherwise: Callable[[str], Any]) -> Any:
         """The variable's value: as drawn before, as its attribute draws it, as an equation or a
         shape function suggests, or ``otherwise``; if conditions can be decided, one that fits."""
-        if name in self.by_variable:
-            self._attribute(self.by_variable[name])
-        if name not in self.values:
+        values = self.values
+        if name in values:
+            return values[name]
+        attribute = self.sampler.attributes.get(name)
+        if attribute is not None:
+            self._attribute(attribute)
+        if name not in values:
             self.busy.add(name)
             for _ in range(_LOOKS):
                 suggested = self._suggest(name)
-                value = otherwise() if suggested is _MISSING else suggested
+                value = otherwise(name) if suggested is MISSING else suggested
                 if self._fits(name, value):
                     break
-            self.values[name] = value
+            values[name] = value
             self.busy.discard(name)
-        return self.values[name]
-
-    def _expression(self, expr: ast.Expr) -> Any:
-        """The value of an expression, drawing what it mentions first."""
-        for variable in variables(expr):
-            self._variable(variable.name, self._extent)
-        return evaluate(expr, self.scope, NATIVE)
+        return values[name]
 
     def _fits(self, variable: str, value: Any) -> bool:
         """Whether no condition that this value decides is false."""
-        before = self.values.get(variable, _MISSING)
-        self.values[variable] = value
+        about = self.sampler._about.get(variable)
+        if about is None:
+            return True
+        values, operands = self.values, self.operands
+        before = values.get(variable, MISSING)
+        values[variable] = value
         try:
-            about = self.sampler.about.get(variable, ())
-            return all(_may_hold(condition, self.scope) for condition in about)
+            return all(_may(partial, values, operands) for partial, _ in about)
         finally:
-            del self.values[variable]
-            if before is not _MISSING:
-                self.values[variable] = before
+            if before is MISSING:
+                del values[variable]
+            else:
+                values[variable] = before
 
     def _suggest(self, name: str) -> Any:
         """A value for a variable from an equation or a shape function that relates it to what is
         drawn already."""
-        for condition in self.conditions:
-            choices = condition.parts if isinstance(condition, ast.Or) else (condition,)
-            match choices[0]:
-                case ast.Comparison((ast.Variable(left), expr), ("==",)) if left == name:
-                    value = self._argument(expr)
-                    if value is not _MISSING and (len(choices) == 1 or self.rng.random() < 0.8):
-                        return value
-        for call in self.calls:
-            suggest = SUGGESTIONS.get(call.function.text)
-            mine = [i for i, arg in enumerate(call.args) if arg == ast.Variable(name)]
-            if suggest is None or not mine:
-                continue
-            args = [_MISSING if i in mine else self._argument(a) for i, a in enumerate(call.args)]
-            value = suggest(self.rng, args, mine[0])
-            if value is not _MISSING:
+        equations, calls = self.sampler._suggesting(name)
+        for equation in equations:
+            value = self._argument(equation.argument)
+            if value is not MISSING and (equation.alone or self.rng.random() < 0.8):
                 return value
-        return _MISSING
+        for call in calls:
+            args = [MISSING if a is None else self._argument(a) for a in call.arguments]
+            shapes = self.sampler.shapes
+            value = call.suggest(Request(self.rng, args, call.position, shapes, self.first))
+            if value is not MISSING:
+                return value
+        return MISSING
 
-    def _argument(self, expr: ast.Expr) -> Any:
-        """The value of an expression if it can be had, drawing attributes on the way: but only
-        axes and words, since most other attributes are themselves suggested by shapes."""
-        for variable in variables(expr):
-            attribute = self.by_variable.get(variable.name)
-            if variable.name in self.values or attribute is None:
-                continue
-            if attribute.variable in self.axes or attribute.type in ("bool", "sym"):
+    def _argument(self, argument: _Argument) -> Any:
+        """The value of an expression if it can be had; None is no value."""
+        for attribute in argument.attributes:
+            if attribute.plan.variable not in self.values:
                 self._attribute(attribute)
         try:
-            return evaluate(expr, self.scope, NATIVE)
-        except (Absent, ShapeError):
-            return _MISSING
+            value = argument.value(self.values, self.operands)
+        except UNDECIDED:
+            return MISSING
+        return MISSING if value is None else value
 
     # --- attributes ------------------------------------------------------------------------------
 
-    def _attribute(self, attribute: AttributePlan) -> None:
+    def _attribute(self, attribute: _Attribute) -> None:
         """Draw an attribute, or leave it to its default."""
-        name = attribute.variable
-        if name in self.values or name in self.busy:
+        name = attribute.plan.variable
+        if name in self.busy or (name in self.values and attribute.plan.name in self.given):
             return
+        known = self.values.get(name, MISSING)
+        if known is not MISSING:
+            return  # an operand says what it is: the default is that
         self.busy.add(name)
         try:
-            if attribute.required or self.rng.random() < 0.6:
+            if attribute.plan.required or self.rng.random() < _LIKELY:
                 self._choose(attribute)
-            else:
-                self._default(attribute)
-        except Absent:
+            elif attribute.default is not None:
+                value = attribute.default(self.values, self.operands)
+                if value is not None:
+                    self.values[name] = self._resolved(attribute, value)
+        except UNDECIDED:
             pass  # it counts in something that is not drawn yet; asked for again later
         self.busy.discard(name)
 
-    def _choose(self, attribute: AttributePlan) -> None:
+    def _choose(self, attribute: _Attribute) -> None:
         for _ in range(_LOOKS):
             value = self._draw_attribute(attribute)
-            if value is _MISSING:
+            if value is MISSING:
                 return
-            resolved = self._resolved(attribute.variable, value)
-            if self._fits(attribute.variable, resolved):
-                self.attributes[attribute.name] = value
-                self.values[attribute.variable] = resolved
+            resolved = self._resolved(attribute, value)
+            if self._fits(attribute.plan.variable, resolved):
+                self.given[attribute.plan.name] = value
+                self.values[attribute.plan.variable] = resolved
                 return
 
-    def _default(self, attribute: AttributePlan) -> None:
-        if attribute.default is None or attribute.optional:
-            return
-        value = evaluate(attribute.default, self.scope, NATIVE)
-        self.values[attribute.variable] = self._resolved(attribute.variable, value)
-
-    def _resolved(self, variable: str, value: Any) -> Any:
+    def _resolved(self, attribute: _Attribute, value: Any) -> Any:
         """An axis, or a list of axes, with negative ones resolved."""
-        step = self.axes.get(variable)
-        if step is None:
+        if attribute.rank is None:
             return value
-        rank = self._axis_rank(step, value)
+        rank = self._axis_rank(attribute, value)
         if isinstance(value, tuple):
-            return tuple(axis + rank if axis < 0 else axis for axis in value)
+            return tuple([axis + rank if axis < 0 else axis for axis in value])
         return value + rank if value < 0 else value
 
-    def _axis_rank(self, step: Normalise, value: Any) -> int:
+    def _axis_rank(self, attribute: _Attribute, value: Any) -> int:
         """The rank that axes count in; where it depends on how many there are, use ``value``."""
-        self.values[step.variable] = value
+        assert attribute.rank is not None
+        name = attribute.plan.variable
+        self.values[name] = value
         try:
-            rank: int = evaluate(step.rank, self.scope, NATIVE)
+            rank: int = attribute.rank(self.values, self.operands)
         finally:
-            del self.values[step.variable]
+            del self.values[name]
         return rank
 
-    def _draw_attribute(self, attribute: AttributePlan) -> Any:
-        rng = self.rng
-        suggested = self._suggest(attribute.variable)
-        many = attribute.type.endswith("s")
-        if suggested is not _MISSING and isinstance(suggested, tuple) is many:
+    def _draw_attribute(self, attribute: _Attribute) -> Any:
+        rng, plan = self.rng, attribute.plan
+        suggested = self._suggest(plan.variable)
+        if suggested is not MISSING and isinstance(suggested, tuple) is plan.type.endswith("s"):
             return suggested
-        if attribute.variable in self.axes:
-            return self._axes(self.axes[attribute.variable])
-        match attribute.type:
+        if attribute.axes is not None:
+            return self._axes(attribute)
+        match plan.type:
             case "bool":
                 return rng.random() < 0.5
             case "dtype":
-                return self._any_dtype(attribute.variable)
+                return self._any_dtype(plan.variable)
             case "sym":
-                return rng.choice(self._members(attribute)) if attribute.domain else _MISSING
+                members = self._members(attribute)
+                return rng.choice(members) if members else MISSING
             case "syms":
-                return _MISSING
+                return MISSING
             case "int" | "float":
                 return self._number(attribute)
         length = self._length(attribute)
         if rng.random() < 0.5:
             return (self._number(attribute),) * length
-        return tuple(self._number(attribute) for _ in range(length))
+        return tuple([self._number(attribute) for _ in range(length)])
 
-    def _length(self, attribute: AttributePlan) -> int:
+    def _length(self, attribute: _Attribute) -> int:
         """How many items: as a condition on ``len(V)`` or the default says, else a few."""
-        for condition in self.conditions:
-            match condition:
-                case ast.Comparison(
-                    (ast.CallExpr(ast.Ident("len"), (ast.Variable(name),)), expr), ("==",)
-                ) if name == attribute.variable:
-                    length = self._argument(expr)
-                    if isinstance(length, int):
-                        return length
-        if isinstance(attribute.default, ast.ListExpr):
-            return len(attribute.default.items)
+        for argument in self.sampler._lengths(attribute):
+            length = self._argument(argument)
+            if isinstance(length, int):
+                return length
+        if isinstance(attribute.plan.default, ast.ListExpr):
+            return len(attribute.plan.default.items)
         return self.rng.choice((0, 1, 2, 3, 4))
 
-    def _number(self, attribute: AttributePlan) -> Any:
-        if attribute.type.startswith("float"):
+    def _number(self, attribute: _Attribute) -> Any:
+        rng, plan = self.rng, attribute.plan
+        if plan.type.startswith("float"):
             choices = [0.5, 1.0, 2.0, 0.25, 0.0, -1.0]
-            if isinstance(attribute.domain, ast.RangeDomain):
-                low = evaluate(attribute.domain.low, self.scope, NATIVE)
-                high = evaluate(attribute.domain.high, self.scope, NATIVE)
-                choices = [c for c in choices if low <= c <= high]
-            return self.rng.choice(choices)
-        if attribute.domain is None:
-            return self.rng.randint(-2, 3)
+            members = self._members(attribute)
+            if members:
+                choices = [c for c in choices if members[0] <= c <= members[-1]]
+            return rng.choice(choices or members)
         members = self._members(attribute)
-        return self.rng.choice(members[:2] if self.rng.random() < 0.6 else members)
+        if not members:
+            return rng.randint(-2, 3)
+        likely = members[:2] if rng.random() < _LIKELY else members
+        return likely[int(rng.random() * len(likely))]
 
-    def _members(self, attribute: AttributePlan) -> list[Any]:
-        """The values of a domain; of a wide range, the first few."""
-        match attribute.domain:
+    def _members(self, attribute: _Attribute) -> list[Any]:
+        """The values of a domain; of a wide range, the first few; none if there is no domain."""
+        if attribute.members is not None:
+            return attribute.members
+        match attribute.plan.domain:
             case ast.SetDomain(items):
-                return [evaluate(item, self.scope, NATIVE) for item in items]
-            case ast.NamedDomain(name):
-                return sorted(self.plan.sets[name.text], key=str)
+                plan = self.sampler.plan
+                return [compile_partial(plan, i)(self.values, self.operands) for i in items]
             case ast.RangeDomain(low, high):
-                least = evaluate(low, self.scope, NATIVE)
-                most = evaluate(high, self.scope, NATIVE)
-                return list(range(least, int(min(most, least + 4)) + 1))
-            case None:
-                raise ValueError(attribute.name)
+                return self.sampler._range(low, high, self.values)
+        return []
 
-    def _axes(self, step: Normalise) -> Any:
-        rank = self._axis_rank(step, ())
-        count = rank + (step.word == "axis_or_end")
+    def _axes(self, attribute: _Attribute) -> Any:
+        assert attribute.axes is not None
+        rng, word = self.rng, attribute.axes.word
+        rank = self._axis_rank(attribute, ())
+        count = rank + (word == "axis_or_end")
         if rank + count == 0:
             raise _Astray
-        if step.word in ("axis", "axis_or_end"):
-            return self.rng.randrange(-rank, count)
-        chosen = self.rng.sample(range(rank), self.rng.randint(1, rank))
-        return tuple(axis - rank if self.rng.random() < 0.3 else axis for axis in chosen)
+        if word in ("axis", "axis_or_end"):
+            return rng.randrange(-rank, count)
+        chosen = rng.sample(range(rank), rng.randint(1, rank))
+        return tuple([axis - rank if rng.random() < 0.3 else axis for axis in chosen])
+
+
+def _may(partial: Partial, values: Mapping[str, Any], operands: Mapping[str, Any]) -> bool:
+    """Whether a condition holds, or may still."""
+    try:
+        return bool(partial(values, operands))
+    except UNDECIDED:
+        return True
+
+
+def _port(port: ast.Param, runtime: set[str]) -> _Port:
+    dims = port.type.shape or ()
+    splat = next((i for i, dim in enumerate(dims) if isinstance(dim, ast.Splat)), None)
+    name = port.name.text
+    return _Port(name, port.type.dtype, dims, splat, port.optional, port.variadic, name in runtime)
 
 
 def _conjuncts(condition: ast.Condition) -> Iterator[ast.Condition]:
@@ -421,13 +686,6 @@ def _conjuncts(condition: ast.Condition) -> Iterator[ast.Condition]:
             yield from _conjuncts(part)
     else:
         yield condition
-
-
-def _may_hold(condition: ast.Condition, scope: Scope) -> bool:
-    try:
-        return holds(condition, scope, NATIVE) is not False
-    except (Absent, ShapeError, IndexError, ZeroDivisionError):
-        return True
 
 
 def _calls(decl: ast.OpDecl) -> Iterator[ast.CallExpr]:
@@ -439,216 +697,3 @@ def _calls(decl: ast.OpDecl) -> Iterator[ast.CallExpr]:
         for part in walk(tree):
             if isinstance(part, ast.CallExpr):
                 yield part
-
-
-# --- what shape functions suggest ----------------------------------------------------------------
-
-Suggest = Callable[[Random, list[Any], int], Any]
-"""``suggest(rng, arguments, i)``: a value for argument i; arguments not drawn yet are missing."""
-
-
-def _like(rng: Random, args: list[Any], i: int) -> Any:
-    """A shape that broadcasts with the shapes drawn so far."""
-    shapes = [a for j, a in enumerate(args) if j != i and isinstance(a, tuple)]
-    if not shapes:
-        return _MISSING
-    shape: list[int] = list(max(shapes, key=lambda known: len(tuple(known))))
-    cut = rng.choice([0, 0, 1, len(shape)])
-    kept = shape[cut:]
-    kept = [1 if rng.random() < 0.25 else extent for extent in kept]
-    if i == 1 and len(args) == 2 and not cut and rng.random() < 0.2:
-        kept = [rng.choice(EXTENTS) if extent == 1 else extent for extent in kept]
-    return tuple(kept)
-
-
-def _group_that_broadcasts(rng: Random, args: list[Any], i: int) -> Any:
-    shape = tuple(rng.choice(EXTENTS) for _ in range(rng.choice(RANKS)))
-    return (shape, *(_like(rng, [shape, _MISSING], 1) for _ in range(rng.randint(0, 3))))
-
-
-def _group_that_joins(rng: Random, args: list[Any], i: int) -> Any:
-    if i == 1:
-        shapes = args[0]
-        if shapes is _MISSING:
-            return _MISSING
-        rank = len(shapes[0])
-        apart = [a for a in range(rank) if len({shape[a] for shape in shapes}) > 1]
-        axis = apart[0] if apart else rng.randrange(rank)
-        return axis - rank if rng.random() < 0.3 else axis
-    shape = [rng.choice(EXTENTS) for _ in range(rng.choice((1, 2, 3, 4)))]
-    axis = rng.randrange(len(shape))
-    group = []
-    for _ in range(rng.randint(1, 4)):
-        group.append((*shape[:axis], rng.choice(EXTENTS), *shape[axis + 1 :]))
-    return tuple(group)
-
-
-def _group_alike(rng: Random, args: list[Any], i: int) -> Any:
-    shape = tuple(rng.choice(EXTENTS) for _ in range(rng.choice(RANKS)))
-    return (shape,) * rng.randint(1, 4)
-
-
-def _permutation(rng: Random, args: list[Any], i: int) -> Any:
-    if i != 1 or args[0] is _MISSING:
-        return _MISSING
-    order = list(range(len(args[0])))
-    rng.shuffle(order)
-    return tuple(order)
-
-
-def _new_shape(rng: Random, args: list[Any], i: int) -> Any:
-    """The elements of a shape dealt out again; sometimes one extent is -1, or 0 for a copy."""
-    if i != 1 or args[0] is _MISSING:
-        return _MISSING
-    factors: list[int] = []
-    rest = math.prod(args[0])
-    for prime in (2, 3, 5, 7):
-        while rest and rest % prime == 0:
-            factors.append(prime)
-            rest //= prime
-    if rest > 1:
-        factors.append(rest)
-    shape = [1] * rng.choice((1, 2, 2, 3, 4))
-    for factor in factors:
-        shape[rng.randrange(len(shape))] *= factor
-    for axis in range(min(len(shape), len(args[0]))):
-        if args[2] is not True and shape[axis] == args[0][axis] and rng.random() < 0.5:
-            shape[axis] = 0
-    if rng.random() < 0.4:
-        shape[rng.randrange(len(shape))] = -1
-    return tuple(shape)
-
-
-def _new_axes(rng: Random, args: list[Any], i: int) -> Any:
-    if i != 1 or args[0] is _MISSING:
-        return _MISSING
-    count = rng.choice((1, 1, 2))
-    rank = len(args[0]) + count
-    chosen = rng.sample(range(rank), count)
-    return tuple(axis - rank if rng.random() < 0.3 else axis for axis in chosen)
-
-
-def _pieces(rng: Random, args: list[Any], i: int) -> Any:
-    if i != 2 or args[0] is _MISSING or args[1] is _MISSING:
-        return _MISSING
-    rest = args[0][args[1]]
-    sizes: list[int] = []
-    while rest and len(sizes) < 3:
-        sizes.append(rng.randint(1, rest))
-        rest -= sizes[-1]
-    return (*sizes, rest) if rest or not sizes else tuple(sizes)
-
-
-def _bounds(rng: Random, args: list[Any], i: int) -> Any:
-    if args[0] is _MISSING:
-        return _MISSING
-    rank = len(args[0])
-    known = next((len(a) for a in args[1:] if isinstance(a, tuple)), None)
-    count = rng.randint(1, rank) if known is None and rank else known or 0
-    match i:
-        case 1:
-            return tuple(rng.choice((0, 0, 1, -1, -2, 2, 9)) for _ in range(count))
-        case 2:
-            return tuple(rng.choice((1, 2, 3, -1, 2**31 - 1, 2**63 - 1)) for _ in range(count))
-        case 3:
-            return tuple(rng.sample(range(rank), min(count, rank)))
-        case _:
-            return tuple(rng.choice((1, 1, 1, 2, 3, -1)) for _ in range(count))
-
-
-def _for_each_axis(*choices: Any, per_axis: int = 1) -> Suggest:
-    """A list with one random choice (or ``per_axis``) for each extent of the first argument."""
-
-    def suggest(rng: Random, args: list[Any], i: int) -> Any:
-        if i == 0 or args[0] is _MISSING:
-            return _MISSING
-        return tuple(rng.choice(choices) for _ in range(per_axis * len(args[0])))
-
-    return suggest
-
-
-def _windows(rng: Random, args: list[Any], i: int) -> Any:
-    if i not in (1, 2, 3, 4) or args[0] is _MISSING:
-        return _MISSING
-    count = len(args[0]) * (2 if i == 3 else 1)
-    choices = {1: (1, 2, 2, 3), 2: (1, 1, 2, 3), 3: (0, 0, 1), 4: (1, 1, 2)}[i]
-    return tuple(rng.choice(choices) for _ in range(count))
-
-
-def _matrix(rng: Random, args: list[Any], i: int) -> Any:
-    if i == 0:
-        return tuple(rng.choice(EXTENTS) for _ in range(rng.choice((1, 2, 2, 3, 4))))
-    left = args[0]
-    if left is _MISSING:
-        return _MISSING
-    if rng.random() < 0.2:
-        return (left[-1],)
-    batch = _like(rng, [left[:-2], _MISSING], 1) if rng.random() < 0.7 else ()
-    return (*batch, left[-1], rng.choice(EXTENTS))
-
-
-def _index_tuples(rng: Random, args: list[Any], i: int) -> Any:
-    if i != 1 or args[0] is _MISSING:
-        return _MISSING
-    shape, batch = args[0], args[2] if isinstance(args[2], int) else 0
-    middle = tuple(rng.choice(EXTENTS) for _ in range(rng.choice((0, 1, 2))))
-    return (*shape[:batch], *middle, rng.randint(1, max(len(shape) - batch, 1)))
-
-
-def _smaller(rng: Random, args: list[Any], i: int) -> Any:
-    if i != 1 or args[0] is _MISSING:
-        return _MISSING
-    return tuple(rng.randint(1, extent) for extent in args[0])
-
-
-_EQUATIONS = (
-    "ij,jk->ik",
-    "i,i->",
-    "ii->i",
-    "bij,bjk->bik",
-    "ij->ji",
-    "ij,j->i",
-    "i,j->ij",
-    "...ij,...jk->...ik",
-    "ij,jk",
-    "ijk->k",
-)
-
-
-def _equation(rng: Random, args: list[Any], i: int) -> Any:
-    if i == 1:
-        return rng.choice(_EQUATIONS)
-    extents: dict[str, int] = {}
-    shapes = []
-    batch = (rng.choice(EXTENTS),)
-    for term in args[1].partition("->")[0].split(","):
-        shape: list[int] = []
-        if term.startswith("..."):
-            shape += batch
-        for letter in term.removeprefix("..."):
-            shape.append(extents.setdefault(letter, rng.choice(EXTENTS)))
-        shapes.append(tuple(shape))
-    return tuple(shapes)
-
-
-SUGGESTIONS: dict[str, Suggest] = {
-    "broadcast": _like,
-    "broadcast_all": _group_that_broadcasts,
-    "concat_dims": _group_that_joins,
-    "common": _group_alike,
-    "permute": _permutation,
-    "reshape_dims": _new_shape,
-    "insert": _new_axes,
-    "split_dims": _pieces,
-    "slice_dims": _bounds,
-    "pad_dims": _for_each_axis(0, 0, 1, 2, per_axis=2),
-    "tile_dims": _for_each_axis(1, 1, 2, 3),
-    "scale_dims": _for_each_axis(1.0, 2.0, 0.5, 1.5),
-    "sized_dims": _for_each_axis(1, 2, 3, 5),
-    "windows": _windows,
-    "unwindows": _windows,
-    "matmul_dims": _matrix,
-    "gather_nd_dims": _index_tuples,
-    "room": _smaller,
-    "einsum_dims": _equation,
-}
