@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from reprise.campaign.metrics import chance_of_missing, rate, redundancy, reduction
+from reprise.campaign.metrics import chance_of_missing, rate, reduction, redundancy
 
 
 def percent(share: float | None) -> float:
