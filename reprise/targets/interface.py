@@ -77,8 +77,8 @@ class Runner(Protocol):
 
 
 class TargetFile(Protocol):
-    """A target file's module. The constants are read in *this* process too, which imports the
-    file: it must not import its compiler outside functions."""
+    """A target file's module. The constants are literals: a campaign reads them from the source
+    and never runs the file, so it may import whatever the worker's interpreter has."""
 
     NAME: str
     """As in ``--target NAME``: lower case, digits, ``-`` and ``_``."""

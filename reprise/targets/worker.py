@@ -1,0 +1,212 @@
+"""The program in a target's process: ``PYTHON -I -u worker.py FILE DEVICE PARENT CONNECTION STATUS
+LIFE``.
+
+Loads a target file, says that it is ready, and answers jobs until its connection closes. The last
+three arguments are file descriptors:
+
+- CONNECTION, a socket: frames (see ``wire``). Standard output and error are the target's own.
+- STATUS, a file of two bytes that the parent reads when the process has died or hangs: the
+  number of the mode that it was in, and of the stage.
+- LIFE, a pipe that the parent alone can write to and never does. The kernel kills this process
+  group when it closes, however the parent ended, and also while this process is in an endless loop
+  inside the compiler. (PR_SET_PDEATHSIG would do it when the parent's *thread* ends.)
+
+Runs in any interpreter from Python 3.9 that has numpy: standard library and numpy only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import fcntl
+import importlib.util
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+import traceback
+from types import ModuleType
+from typing import Any
+
+STAGES = ("load", "compile", "run")
+NO_MODE = 255
+"""The status byte before the first mode."""
+
+_MOST_FRAMES = 60
+_MOST_CHARACTERS = 20_000
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until the connection ends."""
+    file, device = arguments[:2]
+    parent, connection, status, life = (int(argument) for argument in arguments[2:])
+    _end_with_parent(parent, life)
+    _mend_surroundings()
+    wire = _module("reprise_wire", os.path.join(os.path.dirname(__file__), "wire.py"))
+    _Server(wire, socket.socket(fileno=connection), status).serve(file, device)
+
+
+class _Server:
+    def __init__(self, wire: ModuleType, connection: socket.socket, status: int) -> None:
+        self.wire = wire
+        self.connection = connection
+        self.status = status
+        self.mode = NO_MODE
+        self.stage = STAGES[0]
+        self.runner: Any = None
+
+    def serve(self, file: str, device: str) -> None:
+        try:
+            target = _module("reprise_target", file)
+            self.runner = target.Runner(device, self.announce)
+            versions = {str(k): str(v) for k, v in self.runner.versions().items()}
+        except Exception as error:
+            self.send({"kind": "refused", **describe(error)})
+            return
+        self.send({"kind": "ready", "versions": versions, "python": sys.version.split()[0]})
+        reader = self.wire.Reader(self.connection)
+        while True:
+            try:
+                frame = reader.read()
+            except EOFError:
+                return
+            message = frame.message
+            model = frame.arrays.pop("").tobytes()
+            if message["kind"] == "passes":
+                self.send(self.answer_passes(message["id"], model))
+            else:
+                for index, mode in enumerate(message["modes"]):
+                    self.run(message, index, mode, model, frame.arrays)
+
+    def answer_passes(self, job: int, model: bytes) -> dict[str, Any]:
+        try:
+            names = [str(name) for name in self.runner.passes(model)]
+        except Exception as error:
+            return {"kind": "passes", "id": job, "names": [], "error": describe(error)}
+        return {"kind": "passes", "id": job, "names": names, "error": None}
+
+    def run(
+        self, message: dict[str, Any], index: int, mode: str, model: bytes, inputs: dict[str, Any]
+    ) -> None:
+        """Run one mode and send what became of it."""
+        answer: dict[str, Any] = {"kind": "result", "id": message["id"], "index": index}
+        given = {name: array.copy() for name, array in inputs.items()}
+        disabled = tuple(message["disabled"]) if mode == message["first"] else ()
+        self.mode = index
+        self.announce(STAGES[0])
+        start = time.process_time()
+        try:
+            outputs = list(self.runner.run(model, given, mode, disabled))
+        except Exception as error:
+            answer["seconds"] = time.process_time() - start
+            answer["failure"] = {"stage": self.stage, **describe(error)}
+            answer["failure"]["unsupported"] = self.unsupported(error)
+            self.send(answer)
+        else:
+            answer["seconds"] = time.process_time() - start
+            try:
+                self.send(answer, [(str(i), _array(output)) for i, output in enumerate(outputs)])
+            except (self.wire.WireError, ValueError) as error:
+                self.send({"kind": "no arrays", "id": message["id"], **describe(error)})
+
+    def unsupported(self, error: Exception) -> bool:
+        try:
+            return bool(self.runner.is_unsupported(error))
+        except Exception:
+            traceback.print_exc()
+            return False
+
+    def announce(self, stage: str) -> None:
+        """Leave word of where we are, outside the process."""
+        os.pwrite(self.status, bytes((self.mode, STAGES.index(stage))), 0)
+        self.stage = stage
+
+    def send(self, message: dict[str, Any], arrays: Any = ()) -> None:
+        pieces = self.wire.pack(message, arrays)
+        if sum(piece.nbytes for piece in pieces) <= 1 << 16:
+            self.connection.sendall(b"".join(pieces))
+        else:
+            for piece in pieces:
+                self.connection.sendall(piece)
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as a message can hold it, whatever its own methods do."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        text = f"<a {name} that cannot be printed>"
+    try:
+        stack = traceback.extract_tb(error.__traceback__)
+        frames = [
+            f"{_short(entry.filename)}:{entry.name}"
+            for entry in stack
+            if entry.filename != __file__
+        ]
+    except Exception:
+        frames = []
+    return {
+        "type": _clean(name),
+        "message": _clean(text),
+        "frames": [_clean(frame) for frame in frames[-_MOST_FRAMES:]],
+    }
+
+
+def _clean(text: str) -> str:
+    """Of bounded length, and of characters that any file or terminal can be given."""
+    if len(text) > _MOST_CHARACTERS:
+        half = _MOST_CHARACTERS // 2
+        text = f"{text[:half]}\n[...]\n{text[-half:]}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _short(filename: str) -> str:
+    """A source file's name relative to the folder that it was imported from."""
+    within = [folder for folder in sys.path if folder and filename.startswith(folder + os.sep)]
+    return filename[len(max(within, key=len)) + 1 :] if within else os.path.basename(filename)
+
+
+def _array(output: Any) -> Any:
+    """An output as an array that can be sent."""
+    import numpy
+
+    array = numpy.asarray(output)
+    if array.dtype.kind == "O" and all(isinstance(item, str) for item in array.flat):
+        array = array.astype(str)
+    return array
+
+
+def _module(name: str, path: str) -> ModuleType:
+    """The module in a file."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _end_with_parent(parent: int, life: int) -> None:
+    """Have the kernel kill this process group when the parent's end of LIFE closes."""
+    if hasattr(fcntl, "F_SETSIG"):
+        fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    if os.getppid() != parent:  # it ended before we asked
+        os._exit(1)
+
+
+def _mend_surroundings() -> None:
+    """Crashes leave Python's frames in the log, and no core; when memory runs out, we go first."""
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
