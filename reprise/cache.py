@@ -16,18 +16,30 @@ def cache_folder() -> Path:
     return root / "reprise"
 
 
-def write_cache(path: Path, data: bytes) -> None:
-    """Store ``data`` so that readers see all of it or nothing; a failure is no error."""
-    import tempfile  # here, for it takes as long to import as all the rest
+def write_cache(path: Path, data: bytes, most: int | None = None, prefix: str = "") -> None:
+    """Store ``data`` so that readers see all of it or nothing; a failure is no error.
 
+    With ``most``, only so many files whose names start with ``prefix`` stay in the folder: those
+    written last.
+    """
+    # Not by tempfile, which takes as long to import as all the rest.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
+            temporary.write_bytes(data)
             os.replace(temporary, path)
         except OSError:
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
+        if most is not None:
+            _thin_out(path.parent, most, prefix)
     except OSError:
         return
+
+
+def _thin_out(folder: Path, most: int, prefix: str) -> None:
+    files = [entry for entry in os.scandir(folder) if entry.name.startswith(prefix)]
+    if len(files) > most:
+        files.sort(key=lambda entry: entry.stat().st_mtime_ns)
+        for entry in files[: len(files) - most]:
+            Path(entry.path).unlink(missing_ok=True)

@@ -9,9 +9,10 @@ led there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from reprise.datalog.blueprint import Blueprint
 from reprise.datalog.changes import Changes, Proposal
 from reprise.datalog.clauses import UNIT, Clause, Clauses
 from reprise.datalog.errors import MarkError, RowError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reprise.datalog.explain import Derivation, NearMiss
+    from reprise.datalog.kept import Kept
 
 _GROWTH, _EDIT = int(Mode.GROWTH), int(Mode.EDIT)
 _GIVEN = "$given"
@@ -40,8 +42,9 @@ _GIVEN = "$given"
 class Database:
     """Facts and their consequences under a program.
 
-    ``cache`` names a directory for compiled rules. Raises
-    :class:`~reprise.lang.diagnostics.RulesError` if a rule is unsafe, ill-typed or not stratified.
+    ``cache`` names a directory where :meth:`save` keeps what was compiled. Raises
+    :class:`~reprise.lang.diagnostics.RulesError` if a rule is unsafe, ill-typed or not stratified;
+    ``checked`` says that all of this is known to be well, as it is of rules from a loaded file.
     """
 
     def __init__(
@@ -50,22 +53,56 @@ class Database:
         *,
         limits: Limits | None = None,
         cache: Path | None = None,
+        checked: bool = False,
     ) -> None:
-        self._runtime = Runtime(limits or Limits(), cache)
+        self._runtime = Runtime(limits or Limits())
         self._runtime.on_index = self._forget_loader
-        self._clauses = Clauses()
-        self._relations: dict[str, Relation] = {}
-        self._rules: tuple[Rule, ...] = ()
+        self._relations: dict[str, Relation] = dict(program.relations)
+        self._rules: tuple[Rule, ...] = tuple(program.rules)
         self._log: list[LogEntry] = []
         self._marks: list[int] = []
         self._proposing = False
         self._loaders = _Loaders(self._make_loader)
         self._asserted: dict[str, str] = {}
-        self._derived: frozenset[str] = frozenset()
+        self._kept: Kept | None = None
+        self._blueprint = self._first_blueprint(program, cache, checked)
         self._rebuild()
-        self.extend(program)
-        self._transact({UNIT.name: [()]}, {})
-        self._log.clear()
+        self._start()
+
+    def _first_blueprint(self, program: Program, cache: Path | None, checked: bool) -> Blueprint:
+        """From the cache, else worked out."""
+
+        def make() -> Clauses:
+            clauses = Clauses()
+            clauses.add(program)
+            return clauses
+
+        if cache is not None:
+            from reprise.datalog.kept import Kept
+
+            self._kept = Kept(cache, program, self._runtime.timed)
+            found = self._kept.read(make)
+            if found is not None:
+                return found
+        if not checked:
+            _check(program.rules, program)
+        return Blueprint(make())
+
+    def _start(self) -> None:
+        """Derive what holds before any fact is given."""
+        if any(UNIT.name in level.reads for level in self._blueprint.levels):
+            self._transact({UNIT.name: [()]}, {})
+            self._log.clear()
+        else:
+            self._runtime.stores[UNIT.name].insert([()])
+
+    def save(self) -> None:
+        """Keep in the cache what was compiled so far, for the next database with these rules.
+
+        Does nothing without a cache, or once rules were added.
+        """
+        if self._kept is not None:
+            self._kept.write(self._blueprint)
 
     # --- the program ---
 
@@ -88,51 +125,47 @@ class Database:
         """
         self._forbid_in_proposal("extend")
         combined = Program({**self._relations, **program.relations}, (*self._rules, *program.rules))
-        self._check(program, combined)
+        for name, relation in program.relations.items():
+            if self._relations.get(name, relation) != relation:
+                raise RowError(f"`{name}` is already declared with other columns")
+        _check(program.rules, combined)
         self._log.clear()
         self._marks.clear()
         for name in sorted(program.derived() - self._derived):
             if name in self._runtime.stores:
                 self._let_assert(name)
-        before = self._relations, self._rules, self._clauses
+        before = self._relations, self._rules, self._blueprint
         self._relations, self._rules = combined.relations, combined.rules
-        self._clauses = self._clauses.copy()
         try:
-            fresh = self._clauses.add(program)
-            self._rebuild()
+            fresh = self._add_clauses(program)
             if not any(store.rows for store in self._runtime.stores.values()):
                 return Changes(self.relation, {}, {})
             return Changes(self.relation, *self._guarded({}, {}, tuple(fresh)))
         except BaseException:
-            self._relations, self._rules, self._clauses = before
+            self._relations, self._rules, self._blueprint = before
             self._rebuild()
             raise
 
-    def _check(self, program: Program, combined: Program) -> None:
-        for name, relation in program.relations.items():
-            if self._relations.get(name, relation) != relation:
-                raise RowError(f"`{name}` is already declared with other columns")
-        problems = [
-            problem
-            for rule in program.rules
-            for problem in check_rule(rule, combined.relations)
-            if problem.severity is Severity.ERROR
-        ]
-        if problems:
-            raise RulesError(problems)
-        stratify(combined)
+    def _add_clauses(self, program: Program) -> list[Clause]:
+        """Add clauses for more rules, which are returned, and plan the evaluation anew."""
+        self._kept = None
+        clauses = self._blueprint.clauses.copy()
+        fresh = clauses.add(program)
+        self._blueprint = Blueprint(clauses)
+        self._rebuild()
+        return fresh
 
     def _rebuild(self) -> None:
-        """Give new relations and views their stores, and plan the evaluation anew."""
-        self._derived = self._clauses.derived()
-        for name, relation in self._clauses.relations.items():
+        """Give new relations and views their stores, and start with an empty evaluation."""
+        self._derived = self._blueprint.derived
+        for name, relation in self._blueprint.relations.items():
             if name not in self._runtime.stores:
                 self._runtime.add_relation(relation, name in self._derived)
-        for name, view in self._clauses.views.items():
+        for name, view in self._blueprint.views.items():
             if name not in self._runtime.views:
                 self._runtime.add_view(view)
         self._loaders.clear()
-        self._evaluation = Evaluation(self._clauses, self._runtime, self._log)
+        self._evaluation = Evaluation(self._blueprint, self._runtime, self._log)
 
     def _let_assert(self, name: str) -> None:
         """Let facts be given for a derived relation: a hidden base relation and a copying rule.
@@ -146,8 +179,7 @@ class Database:
             self._runtime.rename(name, base)
         terms = tuple(Var(f"X{i}") for i in range(relation.arity))
         copy = Rule(Atom(name, terms), (Atom(base.name, terms),), "given facts")
-        fresh = self._clauses.add(Program({name: relation, base.name: base}, (copy,)))
-        self._rebuild()
+        fresh = self._add_clauses(Program({name: relation, base.name: base}, (copy,)))
         self._guarded({}, {}, tuple(fresh))
 
     def source(self) -> str:
@@ -309,7 +341,7 @@ class Database:
         store = self._base_store(name)
         owned = ownership(store.layout.relation)
         source = loader_source(store.layout, owned, store.indexes)
-        return self._runtime.function(f"load_{store.layout.name}", source)
+        return self._evaluation.compiler.loader(f"load_{store.layout.name}", source)
 
     def _base_store(self, name: str) -> Store:
         store = self._runtime.stores.get(self._asserted.get(name, name))
@@ -374,7 +406,7 @@ class Database:
         stored = adapt(self.relation(relation), row)
         if stored not in self._runtime.stores[relation]:
             raise RowError(f"`{relation}` has no row {row!r}; ask `why_not`")
-        return explain.why(self._clauses, self._runtime, relation, stored)
+        return explain.why(self._blueprint.clauses, self._runtime, relation, stored)
 
     def why_not(self, relation: str, *row: Any) -> list[NearMiss]:
         """For each rule, how far it gets towards ``row``; the closest first.
@@ -388,7 +420,20 @@ class Database:
             raise RowError(f"`{relation}` has {schema.arity} column(s), but got {row!r}")
         if None not in row and self.contains(relation, *row):
             raise RowError(f"`{relation}` has the row {row!r}; ask `why`")
-        return explain.why_not(self._clauses, self._runtime, relation, row)
+        return explain.why_not(self._blueprint.clauses, self._runtime, relation, row)
+
+
+def _check(rules: Iterable[Rule], program: Program) -> None:
+    """Refuse ``rules`` that are unsafe or ill-typed, and a ``program`` that is not stratified."""
+    problems = [
+        problem
+        for rule in rules
+        for problem in check_rule(rule, program.relations)
+        if problem.severity is Severity.ERROR
+    ]
+    if problems:
+        raise RulesError(problems)
+    stratify(program)
 
 
 class _GivenError(Exception):

@@ -18,11 +18,12 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from reprise.datalog.clauses import Clause, Clauses
+from reprise.datalog.blueprint import Blueprint, Level
+from reprise.datalog.clauses import Clause
 from reprise.datalog.facts import Delta
-from reprise.datalog.growth import Growth, Mode
+from reprise.datalog.growth import Mode
 from reprise.datalog.runtime import Runtime
-from reprise.datalog.schedule import Compiler, Handler, Level, Stage, levels_of
+from reprise.datalog.schedule import Compiler, Handler, Stage
 from reprise.datalog.store import Store
 from reprise.lang.core import Row
 
@@ -33,19 +34,17 @@ LogEntry = tuple[Callable[[Any], None], Any]
 
 
 class Evaluation:
-    """The levels of a set of clauses, and how to bring them up to date.
+    """The levels of a blueprint, and how to bring them up to date.
 
     Built anew whenever clauses are added; holds no rows itself.
     """
 
-    def __init__(self, clauses: Clauses, runtime: Runtime, log: list[LogEntry]) -> None:
+    def __init__(self, blueprint: Blueprint, runtime: Runtime, log: list[LogEntry]) -> None:
         self._runtime = runtime
         self._log = log
-        self._levels = levels_of(clauses)
-        self._compiler = Compiler(clauses, runtime)
+        self._blueprint = blueprint
+        self.compiler = Compiler(blueprint, runtime)
         self._checks: dict[str, Callable[[Row], bool]] = {}
-        depth = {name: level.number for level in self._levels for name in level.relations}
-        self._growth = Growth(clauses, depth)
         self._stages: list[list[Stage] | None] = [None] * len(Mode)
 
     def run(self, plus: Delta, minus: Delta, mode: int, fresh: tuple[Clause, ...] = ()) -> None:
@@ -86,7 +85,12 @@ class Evaluation:
         return True
 
     def _plan_stages(self, mode: Mode) -> list[Stage]:
-        stages = [Stage(self._compiler, level, mode, self._growth) for level in self._levels]
+        stages = [
+            Stage(self.compiler, level, tasks)
+            for level, tasks in zip(
+                self._blueprint.levels, self._blueprint.tasks(mode), strict=True
+            )
+        ]
         self._stages[mode] = stages
         return stages
 
@@ -99,7 +103,7 @@ class Evaluation:
     def _run_fresh(self, level: Level, fresh: tuple[Clause, ...]) -> None:
         for clause in fresh:
             if clause.head.relation in level.relations:
-                self._compiler.full(clause, level)
+                self.compiler.full(clause, level)
 
     # --- insertion ---
 
@@ -268,7 +272,7 @@ class Evaluation:
     def _check(self, relation: str) -> Callable[[Row], bool]:
         found = self._checks.get(relation)
         if found is None:
-            found = self._checks[relation] = self._compiler.check(relation)
+            found = self._checks[relation] = self.compiler.check(relation)
         return found
 
     def _report(self, dead: list[Store], inserted: Delta, plus: Delta, minus: Delta) -> None:

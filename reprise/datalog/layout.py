@@ -85,8 +85,13 @@ class Layout:
 
     def dispatchable(self, column: int) -> bool:
         """Whether a column may be compared with constants by a dictionary look-up."""
-        type_ = self.relation.columns[column].type
-        return type_ in ("sym", "int", "bool") or is_entity(type_)
+        return dispatchable(self.relation, column)
+
+
+def dispatchable(relation: Relation, column: int) -> bool:
+    """Whether a column may be compared with constants by a dictionary look-up."""
+    type_ = relation.columns[column].type
+    return type_ in ("sym", "int", "bool") or is_entity(type_)
 
 
 def shape_of(relation: Relation, derived: bool) -> Shape:

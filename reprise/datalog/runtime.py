@@ -12,7 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import CodeType
+from typing import Any, NoReturn
 
 from reprise.datalog import arithmetic
 from reprise.datalog.accumulate import View
@@ -25,9 +26,6 @@ from reprise.datalog.load import adapt, conflict
 from reprise.datalog.store import Store, make_store
 from reprise.datalog.values import as_float, box, coerce, identical
 from reprise.lang.core import Relation, Row, Value
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class _Unbuilt:
 class Runtime:
     """Stores and views by relation name, the environment, and the compiler of generated text."""
 
-    def __init__(self, limits: Limits, cache: Path | None) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.timed = limits.max_seconds is not None
         self.layouts: dict[str, Layout] = {}
@@ -75,7 +73,6 @@ class Runtime:
         self.deadline: list[float] = [0.0]
         self.sources: dict[str, str] = {}
         self.on_index: Callable[[Store], None] = lambda store: None
-        self._cache = cache
         self._names: set[str] = set()
         self._index_names: dict[tuple[str, tuple[int, ...]], str] = {}
         self.environment: dict[str, Any] = {
@@ -176,12 +173,16 @@ class Runtime:
 
     # --- code ---
 
-    def function(self, name: str, source: str) -> Callable[..., Any]:
-        """The function called ``name`` that ``source`` defines."""
+    def function(self, name: str, source: str, code: CodeType | None = None) -> Callable[..., Any]:
+        """The function called ``name`` that ``source`` defines, and ``code``, if it is known."""
         self.sources[name] = source
         defined: dict[str, Callable[..., Any]] = {}
-        exec(compiled(source, name, self._cache), self.environment, defined)
+        exec(code or compiled(source, name), self.environment, defined)
         return defined[name]
+
+    def scale(self) -> int:
+        """The order of magnitude of what is stored, on which plans may depend."""
+        return sum(store.size() for store in self.stores.values()).bit_length() // 4
 
     # --- what generated code calls ---
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from reprise.cache import cache_folder
 from reprise.datalog import Database, Limits
 from reprise.facts.facts import facts_of
 from reprise.lang import core
@@ -164,11 +165,13 @@ class Matcher:
         needed = can_fire(rules, self._operators, filled)
         if kept is None or not set(needed) <= set(kept[2]):
             union = tuple(dict.fromkeys([*(kept[2] if kept else ()), *needed]))
-            database = Database(core.Program(dict(relations), union), limits=self._limits)
+            program = core.Program(dict(relations), union)
+            database = Database(program, limits=self._limits, cache=cache_folder(), checked=True)
             kept = self._kept[layer] = database, database.mark(), union
         database, start, _ = kept
         database.undo(start)
         database.commit(facts)
+        database.save()
         return database
 
     def _certain(self, pattern: Pattern, row: core.Row, solver: Solver) -> Finding:

@@ -113,7 +113,9 @@ def test_compiled_rules_can_be_kept_on_disk(
 ) -> None:
     facts = [("node", (0, "softmax")), ("node", (1, "sum")), ("edge", (0, 1, 0))]
     monkeypatch.setattr(codecache, "_MEMORY", {})
-    Database(read(PATTERNS), cache=tmp_path).commit(facts)
+    first = Database(read(PATTERNS), cache=tmp_path)
+    first.commit(facts)
+    first.save()
     files = sorted(tmp_path.iterdir())
     assert files
     monkeypatch.setattr(codecache, "_MEMORY", {})
@@ -128,7 +130,9 @@ def test_a_damaged_cache_file_is_compiled_anew(
 ) -> None:
     facts = [("node", (0, "softmax")), ("node", (1, "sum")), ("edge", (0, 1, 0))]
     monkeypatch.setattr(codecache, "_MEMORY", {})
-    Database(read(PATTERNS), cache=tmp_path).commit(facts)
+    first = Database(read(PATTERNS), cache=tmp_path)
+    first.commit(facts)
+    first.save()
     for number, path in enumerate(sorted(tmp_path.iterdir())):
         path.write_bytes(b"" if number % 2 else marshal.dumps("not code"))
     monkeypatch.setattr(codecache, "_MEMORY", {})

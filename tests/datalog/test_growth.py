@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reprise.datalog import Database
+from reprise.datalog.blueprint import levels_of
 from reprise.datalog.clauses import Clauses
 from reprise.datalog.growth import Growth, Mode, ownership
-from reprise.datalog.schedule import levels_of
 from reprise.lang.core import Atom, Program, Relation
 from tests.datalog.coretext_reader import read
 from tests.datalog.random_programs import Fact, graphs
