@@ -113,11 +113,8 @@ class _Worker:
         """Send a frame. Raises _Lost, WireError."""
         self._log.clear()
         os.pwrite(self._status, bytes((NO_MODE, 0)), 0)
-        pieces = pack(message, arrays)
-        if sum(piece.nbytes for piece in pieces) <= 1 << 16:
-            pieces = [memoryview(b"".join(pieces))]
-        for piece in pieces:
-            rest = piece
+        for piece in pack(message, arrays):
+            rest = memoryview(piece)
             while rest:
                 try:
                     rest = rest[self._socket.send(rest) :]

@@ -10,6 +10,7 @@ Reprise: standard library and numpy only, Python 3.9 or later.
 
 from __future__ import annotations
 
+import functools
 import json
 import socket
 import struct
@@ -24,12 +25,17 @@ MOST_BYTES = 1 << 32
 
 _HEAD = struct.Struct("<4sIQII")  # magic, message length, body length, body sum, head sum
 _MAGIC = b"RPR\x01"
+_SUM = struct.Struct("<I")
 _ALIGNMENT = 64
+_PADDING = bytes(_ALIGNMENT)
+_SMALL = 1 << 16
+"""Up to so many bytes, copying is cheaper than one more system call."""
 _NUMPY_KINDS = "biufcSU"
 _TINY_FLOATS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 _TINY = ("float8_e8m0fnu", "float4_e2m1fn", "int2", "int4", "uint2", "uint4")
 _EXTENSIONS = frozenset(["bfloat16", *_TINY_FLOATS, *_TINY])
 """Element types that ml_dtypes adds to numpy."""
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class WireError(Exception):
@@ -44,27 +50,34 @@ class Frame:
         self.arrays = arrays
 
 
-def pack(message: dict[str, Any], arrays: Sequence[tuple[str, Any]]) -> list[memoryview]:
-    """The frame's bytes, in pieces. Raises WireError for arrays of objects and other kinds that
-    have no raw bytes."""
+def pack(message: dict[str, Any], arrays: Sequence[tuple[str, Any]]) -> list[bytes | memoryview]:
+    """The frame's bytes: one piece if it is small. Raises WireError for arrays of objects and
+    others that have no raw bytes."""
     described = []
-    pieces: list[memoryview] = []
+    pieces: list[bytes | memoryview] = [b"", b""]  # the head and the message, later
+    length = 0
     for name, array in arrays:
-        data = np.ascontiguousarray(array)
-        described.append([name, _dtype_name(data.dtype), list(np.shape(array))])
-        pieces += _padded(_raw(data) if data.size else b"")
-    text = json.dumps({**message, "arrays": described}, separators=(",", ":")).encode()
+        described.append((name, _dtype_name(array.dtype), array.shape))
+        size = array.nbytes
+        pieces.append(array.tobytes() if size <= _SMALL else _raw(np.ascontiguousarray(array)))
+        length += size
+        if size % _ALIGNMENT:
+            pieces.append(_PADDING[size % _ALIGNMENT :])
+            length += -size % _ALIGNMENT
+    text = _encode({**message, "arrays": described}).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
-    pieces.insert(0, memoryview(text))
-    length = sum(piece.nbytes for piece in pieces)
+    length += len(text)
+    if length > MOST_BYTES:
+        raise WireError(f"a frame of {length} bytes is too long")
+    pieces[1] = text
+    if length <= _SMALL:
+        pieces = [b"", b"".join(pieces)]
     check = 0
     for piece in pieces:
         check = zlib.crc32(piece, check)
-    head = _HEAD.pack(_MAGIC, len(text), length, check, 0)
-    head = head[:-4] + struct.pack("<I", zlib.crc32(head[:-4]))
-    if length > MOST_BYTES:
-        raise WireError(f"a frame of {length} bytes is too long")
-    return [memoryview(head), *pieces]
+    head = _HEAD.pack(_MAGIC, len(text), length, check, 0)[:-4]
+    pieces[0] = head + _SUM.pack(zlib.crc32(head))
+    return [b"".join(pieces)] if length <= _SMALL else pieces
 
 
 class Reader:
@@ -114,11 +127,11 @@ def _unpack(head: tuple[int, int], body: memoryview) -> Frame:
     if zlib.crc32(body) != check:
         raise WireError("wrong checksum")
     try:
-        message = json.loads(bytes(body[:length]))
+        message = json.loads(str(body[:length], "ascii"))
         arrays = {}
         at = length
         for name, dtype, shape in message.pop("arrays"):
-            array: Any = np.ndarray(tuple(shape), _dtype(dtype), body, at)
+            array: Any = np.ndarray(shape, _dtype(dtype), body, at)
             arrays[str(name)] = array
             at += array.nbytes + -array.nbytes % _ALIGNMENT
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, WireError) as error:
@@ -131,22 +144,16 @@ def _raw(data: Any) -> memoryview:
     return memoryview(data.reshape(-1).view(np.uint8))
 
 
-def _padded(data: memoryview | bytes) -> list[memoryview]:
-    rest = -len(data) % _ALIGNMENT
-    pieces = [memoryview(data)] if len(data) else []
-    return [*pieces, memoryview(bytes(rest))] if rest else pieces
-
-
+@functools.lru_cache(maxsize=256)
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    if dtype.kind in _NUMPY_KINDS:
-        return dtype.newbyteorder("<").str if dtype.byteorder != ">" else _refuse(dtype)
-    return dtype.name if dtype.name in _EXTENSIONS else _refuse(dtype)
-
-
-def _refuse(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in _NUMPY_KINDS and dtype.isnative:
+        return dtype.str
+    if dtype.name in _EXTENSIONS:
+        return dtype.name
     raise WireError(f"arrays of {dtype} cannot be passed on")
 
 
+@functools.lru_cache(maxsize=256)
 def _dtype(name: str) -> np.dtype[Any]:
     if name in _EXTENSIONS:
         import ml_dtypes

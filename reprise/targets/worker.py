@@ -124,12 +124,8 @@ class _Server:
         self.stage = stage
 
     def send(self, message: dict[str, Any], arrays: Any = ()) -> None:
-        pieces = self.wire.pack(message, arrays)
-        if sum(piece.nbytes for piece in pieces) <= 1 << 16:
-            self.connection.sendall(b"".join(pieces))
-        else:
-            for piece in pieces:
-                self.connection.sendall(piece)
+        for piece in self.wire.pack(message, arrays):
+            self.connection.sendall(piece)
 
 
 def describe(error: BaseException) -> dict[str, Any]:
