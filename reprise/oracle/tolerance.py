@@ -68,7 +68,7 @@ def epsilon(dtype: np.dtype[np.generic]) -> float:
 
 def reduction_length(output: Tensor) -> int:
     """The most terms that one node upstream of ``output`` adds up into an element."""
-    return max((_terms(node) for node in upstream([output])), default=1)
+    return max((terms(node) for node in upstream([output])), default=1)
 
 
 def upstream(outputs: Iterable[Tensor]) -> list[Node]:
@@ -84,7 +84,7 @@ def upstream(outputs: Iterable[Tensor]) -> list[Node]:
     return [found[key] for key in sorted(found)]
 
 
-def _terms(node: Node) -> int:
+def terms(node: Node) -> int:
     """How many terms the node adds up into one element; 1 for what adds up none."""
     shapes = [_shape(t) for t in node.inputs]
     if "keepdims" in node.attributes:  # a reduction

@@ -24,6 +24,14 @@ class Verdict(Enum):
         return self in (Verdict.CRASH, Verdict.WRONG_RESULT, Verdict.HANG)
 
 
+class Severity(Enum):
+    """How much a finding matters. Low: the sign of a zero, or a rounding error that a discrete
+    operator blew up but that always goes the same way."""
+
+    NORMAL = "normal"
+    LOW = "low"
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verdict and its grounds.
@@ -37,3 +45,4 @@ class Judgement:
     signature: str = ""
     title: str = ""
     evidence: dict[str, object] = field(default_factory=dict)
+    severity: Severity = Severity.NORMAL
