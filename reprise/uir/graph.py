@@ -172,6 +172,18 @@ class Graph:
         self.nodes.append(node)
         return node
 
+    def mark(self) -> int:
+        """The number that the next entity gets: a point to return to with :meth:`take_back`."""
+        return self._next
+
+    def take_back(self, mark: int) -> None:
+        """Remove every tensor and node that was added since ``mark``."""
+        while self.tensors and self.tensors[-1].id >= mark:
+            self.tensors.pop()
+        while self.nodes and self.nodes[-1].id >= mark:
+            self.nodes.pop()
+        self._next = mark
+
     def new_body(self) -> Body:
         """Reserve the id of a sub-graph; bodies are numbered from 1."""
         self._bodies += 1

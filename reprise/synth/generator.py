@@ -1,0 +1,453 @@
+"""Algorithm 1 of the first paper: a program, node by node, around what is known to be broken.
+
+    for each position:                      # 1-2
+        B := {}                             # 3
+        for attempt in 1..R:                # 4
+            propose v with (p, Op(v), Key_p(v)) not in B      # 5
+            match v                         # 6
+            if v completes no pattern, or attempt = R: accept # 7-9
+            else B := B + (p, Op(v), Key_p(v))                # 10-11
+
+A candidate is a node with the sources (inputs and initializers) that it needs besides tensors of
+the graph. Where it can be applied is read off the engine's ``accepts`` relation; what the operator's
+other operands and attributes are, its sampler draws; whether it completes a known bug, the engine
+says after its facts are committed, and a rejected candidate is taken back exactly.
+
+Program ``index`` of seed ``seed`` depends on these two numbers, the rules and the options alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from reprise.facts.facts import entity_facts
+from reprise.lang.declared import Pattern
+from reprise.lang.ruleset import RuleSet
+from reprise.solve.sampling import Instance, Sampler
+from reprise.solve.signatures import Signatures
+from reprise.synth import values
+from reprise.synth.guide import Completed, Effect, Guide
+from reprise.synth.interface import Synthesis
+from reprise.synth.keys import Key, Keys
+from reprise.synth.options import Options
+from reprise.synth.values import NoValue, Use
+from reprise.synth.vocabulary import Operator, Vocabulary, WhyNot
+from reprise.uir.graph import Array, Graph, Node, Role, Scalar, Tensor, TensorType
+from reprise.uir.inference import Typing
+from reprise.uir.program import Program
+
+_PROPOSALS = 400
+"""Proposals in a row that come to nothing before a position is left empty."""
+_DRAWS = 3
+"""How often a sampler draws for one choice of operands."""
+
+Excluded = tuple[str, str, int, Key]
+"""A member of B: pattern, operator, number of the alternative, key. (The position within the
+pattern is part of the last two: each of a pattern's nodes has its own.)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A step of the algorithm, for those who want to watch: ``step`` is ``propose``, ``excluded``
+    (its key is in B), ``invalid``, ``reject``, ``accept`` or ``reset``; ``excludes`` the size of B."""
+
+    step: str
+    position: int
+    attempt: int
+    node: str = ""
+    completed: tuple[str, ...] = ()
+    excludes: int = 0
+
+
+class Generator:
+    """The programs of one run.
+
+    ``patterns``: what to steer away from (none: unguided). ``why_not`` and ``forbidden`` say what
+    the target does not do: by operator and dtypes, and as names of relations whose rows make a
+    program invalid. Raises OptionsError if nothing can be generated.
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        signatures: Signatures,
+        options: Options,
+        seed: int,
+        *,
+        patterns: Sequence[Pattern] = (),
+        why_not: WhyNot | None = None,
+        forbidden: Sequence[str] = (),
+        environment: Mapping[str, Scalar] | None = None,
+        opset: int | None = None,
+    ) -> None:
+        self.options = options
+        self.seed = seed
+        self.vocabulary = Vocabulary(rules, signatures, options, why_not)
+        self.guide = Guide(
+            rules,
+            patterns,
+            self.vocabulary.takes(),
+            forbidden=forbidden,
+            environment=environment,
+            opset=opset,
+        )
+        self.keys = Keys(
+            patterns, self.guide.program, self.guide.database, exact=options.key == "exact"
+        )
+
+    def program(self, index: int) -> Synthesis:
+        """Program number ``index``."""
+        growth = Growth(self, Random(f"{self.seed}/{index}"), f"s{self.seed}-{index:06d}")
+        return growth.run()
+
+    def watch(self, index: int) -> Iterator[Event]:
+        """The steps by which program number ``index`` comes about."""
+        events: list[Event] = []
+        rng = Random(f"{self.seed}/{index}")
+        Growth(self, rng, f"s{self.seed}-{index:06d}", events).run()
+        yield from events
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A node on trial: where the graph and the engine stood before it, and what it brought."""
+
+    node: Node
+    graph_mark: int
+    guide_mark: int
+    accepts: list[tuple[int, int]]
+    effect: Effect
+
+
+class Growth:
+    """One program in the making."""
+
+    def __init__(
+        self, generator: Generator, rng: Random, name: str, events: list[Event] | None = None
+    ) -> None:
+        self.options = generator.options
+        self.vocabulary = generator.vocabulary
+        self.guide = generator.guide
+        self.keys = generator.keys
+        self.rng = rng
+        self.graph = Graph(name)
+        self.events = events
+        self.by_id: dict[int, Tensor] = {}
+        self.by_type: dict[TensorType, list[Tensor]] = {}
+        self.wanted: dict[int, str] = {}
+        self.guarded: set[int] = set()
+        self.values: dict[int, Array] = {}
+        self.read: set[int] = set()
+        self.sources = 0
+        self.rejected: Counter[str] = Counter()
+        self.completed: dict[str, None] = {}
+        self.constant_only = rng.random() < self.options.no_inputs
+
+    def run(self) -> Synthesis:
+        """Grow the graph and finish it."""
+        self.guide.begin()
+        options = self.options
+        for position in range(options.nodes):
+            excluded: set[Excluded] = set()  # line 3
+            self._tell("reset", position, 0)
+            for attempt in range(1, options.attempts + 1):
+                candidate = self._propose_allowed(position, attempt, excluded)  # line 5
+                if candidate is None:
+                    break
+                completed = candidate.effect.completed  # line 6
+                if not completed or attempt == options.attempts:  # line 7
+                    self._accept(candidate)  # line 8
+                    self._tell("accept", position, attempt, candidate, len(excluded))
+                    break
+                excluded.update(self._exclusions(candidate))  # line 11
+                self.rejected.update({c.pattern.name for c in completed})
+                self._take_back(candidate)
+                self._tell("reject", position, attempt, candidate, len(excluded))
+        return self._finish()
+
+    # --- proposing -------------------------------------------------------------------------------
+
+    def _propose_allowed(
+        self, position: int, attempt: int, excluded: set[Excluded]
+    ) -> _Candidate | None:
+        """A valid candidate whose key is not excluded, its facts committed; None if there seems
+        to be none."""
+        for _ in range(_PROPOSALS):
+            candidate = self._propose()
+            if candidate is None:
+                continue
+            self._tell("propose", position, attempt, candidate, len(excluded))
+            if candidate.effect.forbidden:
+                self._tell("invalid", position, attempt, candidate, len(excluded))
+                self._take_back(candidate)
+            elif excluded and self._is_excluded(candidate, excluded):
+                self._tell("excluded", position, attempt, candidate, len(excluded))
+                self._take_back(candidate)
+            else:
+                return candidate
+        return None
+
+    def _propose(self) -> _Candidate | None:
+        """A node on tensors of the graph and, where needed, new sources."""
+        operator = self.vocabulary.choose(self.rng)
+        bound = self._bind(operator)
+        if bound is None:
+            return None
+        drawn = self._draw(operator, bound)
+        if drawn is None:
+            return None
+        bound, instance, typing = drawn
+        if not self._is_allowed(operator, instance, typing):
+            return None
+        return self._build(operator, bound, instance, typing)
+
+    def _bind(self, operator: Operator) -> dict[int, Tensor] | None:
+        """Tensors of the graph for one operand, or some; nothing if the graph is empty or the
+        operator takes none; None if no tensor fits."""
+        rng, ports = self.rng, operator.ports
+        if not ports or not self.by_id:
+            return {}
+        i, kind = ports[0] if rng.random() < 0.75 else ports[int(rng.random() * len(ports))]
+        accepted = self.guide.accepted[kind]
+        if not accepted:
+            return None
+        bound = {i: self._pick(accepted)}
+        for other, kind in ports:
+            if other != i and rng.random() < self.options.join:
+                accepted = self.guide.accepted[kind]
+                if accepted:
+                    bound[other] = self._pick(accepted)
+        return bound
+
+    def _pick(self, tensors: Sequence[int]) -> Tensor:
+        """One of the tensors, often a young one."""
+        count = len(tensors)
+        young = min(count, 3) if self.rng.random() < self.options.recent else count
+        return self.by_id[tensors[count - 1 - int(self.rng.random() * young)]]
+
+    def _draw(
+        self, operator: Operator, bound: dict[int, Tensor]
+    ) -> tuple[dict[int, Tensor], Instance, Typing] | None:
+        """An instance with the bound operands, or with the first of them only."""
+        sampler = self._sampler(operator)
+        while True:
+            types = {i: tensor.type for i, tensor in bound.items()}
+            found = sampler.typed(self.rng, types, tries=1 if len(bound) > 1 else _DRAWS)
+            if found is not None:
+                return bound, *found
+            if len(bound) <= 1:
+                return None
+            i = next(iter(bound))
+            bound = {i: bound[i]}
+
+    def _sampler(self, operator: Operator) -> Sampler:
+        return operator.sampler
+
+    def _is_allowed(self, operator: Operator, instance: Instance, typing: Typing) -> bool:
+        """Whether budgets and the target admit the application."""
+        options = self.options
+        for type in (*instance.operands, *typing.outputs):
+            if type is None:
+                continue
+            if type.dtype not in options.dtypes:
+                return False
+            if type.shape is None or len(type.shape) > options.max_rank:
+                return False
+            count = 1
+            for extent in type.shape:
+                if extent.__class__ is not int or extent > options.max_extent:  # type: ignore[operator]
+                    return False
+                count *= extent  # type: ignore[operator]
+            if count > options.max_elements:
+                return False
+        dtypes = tuple([None if o is None else o.dtype for o in instance.operands])
+        return self.vocabulary.supports(operator.name, dtypes)
+
+    def _build(
+        self,
+        operator: Operator,
+        bound: dict[int, Tensor],
+        instance: Instance,
+        typing: Typing,
+    ) -> _Candidate | None:
+        """Put the candidate into the graph and its facts into the engine."""
+        graph_mark, guide_mark = self.graph.mark(), self.guide.mark()
+        sources, accepts = self.sources, []
+        operands: list[Tensor | None] = []
+        made: dict[TensorType, Tensor] = {}
+        kept = operator.operands
+        types = instance.operands if kept is None else instance.operands[:kept]
+        try:
+            for i, type in enumerate(types):
+                if type is None:
+                    operands.append(None)
+                    continue
+                tensor = bound.get(i)
+                if tensor is None:
+                    tensor = self._reuse(operator, i, type)
+                if tensor is None:
+                    tensor = self._source(operator, i, type, instance, typing)
+                    effect = self.guide.commit(entity_facts(tensor))
+                    accepts += effect.accepts
+                operands.append(tensor)
+        except NoValue:
+            self.sources = sources
+            self.graph.take_back(graph_mark)
+            self.guide.take_back(guide_mark)
+            return None
+        del made
+        number = len(self.graph.nodes)
+        outputs = typing.outputs
+        names = (
+            [f"v{number}"] if len(outputs) == 1 else [f"v{number}_{j}" for j in range(len(outputs))]
+        )
+        node = self.graph.add_node(
+            operator.name,
+            operands,
+            list(zip(names, outputs, strict=True)),
+            typing.attributes,
+            name=f"n{number}",
+            given=frozenset(instance.attributes),
+        )
+        effect = self.guide.commit(entity_facts(node))
+        accepts += effect.accepts
+        return _Candidate(node, graph_mark, guide_mark, accepts, effect)  # type: ignore[arg-type]
+
+    def _reuse(self, operator: Operator, position: int, type: TensorType) -> Tensor | None:
+        """A tensor of just this type that is there already, if the operand may be any."""
+        if operator.demanded(position, type.dtype) is not None:
+            return None
+        same = self.by_type.get(type)
+        if not same or self.rng.random() >= self.options.join:
+            return None
+        return same[int(self.rng.random() * len(same))]
+
+    def _source(
+        self,
+        operator: Operator,
+        position: int,
+        type: TensorType,
+        instance: Instance,
+        typing: Typing,
+    ) -> Tensor:
+        """A new input or initializer. Raises NoValue if no values are as demanded."""
+        rng, options = self.rng, self.options
+        demanded = operator.demanded(position, type.dtype)
+        kind = demanded or operator.prefers.get(position, "")
+        number = self.sources
+        self.sources += 1
+        first, second = (*instance.operands, None, None)[:2]
+        if kind:
+            assert first is not None
+            use = Use(first, typing.attributes, typing.outputs[0], second)
+            value = values.of_kind(kind, rng, type, use)
+        elif rng.random() < options.special:
+            value = values.special(rng, type)
+        else:
+            value = values.ordinary(rng, type)
+        if self.constant_only or rng.random() < options.initializers:
+            return self.graph.add_initializer(f"w{number}", type, value)
+        tensor = self.graph.add_input(f"x{number}", type)
+        self.values[tensor.id] = value
+        return tensor
+
+    # --- deciding --------------------------------------------------------------------------------
+
+    def _keys_of(self, candidate: _Candidate, completed: Completed) -> Iterator[Excluded]:
+        makers = {t.id: "" if t.producer is None else t.producer.op for t in self.graph.tensors}
+        node = candidate.node
+        for name, id in zip(completed.pattern.nodes, completed.nodes, strict=True):
+            if id == node.id:
+                for number, key in enumerate(
+                    self.keys.of(completed.pattern.name, name, node.id, makers)
+                ):
+                    if key:
+                        yield completed.pattern.name, f"{node.op}@{name}", number, key
+
+    def _exclusions(self, candidate: _Candidate) -> set[Excluded]:
+        """What the rejection of a candidate excludes: (p, Op(v), Key_p(v)) of each pattern."""
+        return {
+            excluded
+            for completed in candidate.effect.completed
+            for excluded in self._keys_of(candidate, completed)
+        }
+
+    def _is_excluded(self, candidate: _Candidate, excluded: set[Excluded]) -> bool:
+        makers: dict[int, str] | None = None
+        node = candidate.node
+        for pattern, place, number, key in excluded:
+            op, _, name = place.partition("@")
+            if op != node.op:
+                continue
+            if makers is None:
+                makers = {
+                    t.id: "" if t.producer is None else t.producer.op for t in self.graph.tensors
+                }
+            if self.keys.of(pattern, name, node.id, makers)[number] == key:
+                return True
+        return False
+
+    def _accept(self, candidate: _Candidate) -> None:
+        self.guide.database.release(candidate.guide_mark)
+        self.guide.keep(candidate.accepts)
+        for tensor in reversed(self.graph.tensors):
+            if tensor.id < candidate.graph_mark:
+                break
+            self.by_id[tensor.id] = tensor
+            self.by_type.setdefault(tensor.type, []).append(tensor)
+        for operand in candidate.node.inputs:
+            if operand is not None:
+                self.read.add(operand.id)
+        for completed in candidate.effect.completed:
+            self.completed[completed.pattern.name] = None
+
+    def _take_back(self, candidate: _Candidate) -> None:
+        self.guide.take_back(candidate.guide_mark)
+        for tensor in self.graph.tensors:
+            if tensor.id >= candidate.graph_mark and tensor.role is not Role.COMPUTED:
+                self.sources -= 1
+                self.values.pop(tensor.id, None)
+        self.graph.take_back(candidate.graph_mark)
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def _finish(self) -> Synthesis:
+        """Name the outputs: what nobody reads, and a few of the others."""
+        graph, rng = self.graph, self.rng
+        for tensor in graph.tensors:
+            if tensor.role is Role.COMPUTED:
+                unread = tensor.id not in self.read
+                if unread or rng.random() < self.options.expose:
+                    graph.outputs.append(tensor)
+        effect = self.guide.commit([("graph_output", (t.id,)) for t in graph.outputs])
+        for completed in effect.completed:
+            self.completed[completed.pattern.name] = None
+        inputs = {
+            tensor.name: self.values[tensor.id]
+            for tensor in graph.tensors
+            if tensor.role is Role.INPUT
+        }
+        program = Program(graph, inputs, graph.name)
+        return Synthesis(program, self.rejected, tuple(self.completed))
+
+    def _tell(
+        self,
+        step: str,
+        position: int,
+        attempt: int,
+        candidate: _Candidate | None = None,
+        excludes: int = 0,
+    ) -> None:
+        if self.events is None:
+            return
+        if candidate is None:
+            self.events.append(Event(step, position, attempt))
+            return
+        node = candidate.node
+        operands = ", ".join("_" if o is None else o.name for o in node.inputs)
+        names = tuple(dict.fromkeys(c.pattern.name for c in candidate.effect.completed))
+        shown = f"{node.op}({operands})"
+        self.events.append(Event(step, position, attempt, shown, names, excludes))

@@ -1,0 +1,111 @@
+"""The engine's side of the generator: what fits where, and which candidates complete a known bug.
+
+A :class:`Guide` holds one incremental database for all programs of a generator. Invariant: between
+two calls it holds the facts of the program that is being built, and nothing else; a candidate that
+is not kept is taken back exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reprise.datalog import Database
+from reprise.facts.facts import Fact, value_of
+from reprise.lang.core import Program, Row
+from reprise.lang.declared import Pattern
+from reprise.lang.ruleset import RuleSet
+from reprise.uir.graph import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A pattern that a candidate completes, and the nodes that it matches, in its order."""
+
+    pattern: Pattern
+    nodes: tuple[int, ...]
+
+
+class Effect(NamedTuple):
+    """What a commit brought: rows ``(kind, tensor)``, the patterns that are complete now, and
+    whether something is there that must not be."""
+
+    accepts: list[Row]
+    completed: list[Completed]
+    forbidden: bool
+
+
+class Guide:
+    """Follows a graph as it grows.
+
+    ``patterns`` are the known bugs to steer away from; ``forbidden`` names further relations whose
+    rows make a program invalid (a target's constraints). ``environment`` answers ``env(name)``,
+    ``opset`` is what the program will be lowered to.
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        patterns: Sequence[Pattern],
+        takes: Iterable[Row],
+        *,
+        forbidden: Sequence[str] = (),
+        environment: Mapping[str, Scalar] | None = None,
+        opset: int | None = None,
+    ) -> None:
+        self._forbidden = frozenset(forbidden)
+        self._by_name = {p.name: p for p in patterns}
+        roots = [*(p.name for p in patterns), *forbidden, "accepts"]
+        self.program: Program = rules.program.restricted_to(roots)
+        self.database = Database(self.program)
+        self._wanted = frozenset(self.program.relations)
+        facts: list[Fact] = [("takes", row) for row in takes]
+        for name, given in sorted((environment or {}).items()):
+            if (value := value_of(given)) is not None:
+                facts.append(("env", (name, value)))
+        if opset is not None:
+            facts += [("opset", (domain, opset)) for domain in ("", "ai.onnx")]
+        for fact in facts:
+            if fact[0] in self._wanted:
+                self.database.commit([fact])
+        self._start = self.database.mark()
+        self.accepted: list[list[int]] = []
+        self._kinds = 1 + max((int(row[0]) for row in self.database.rows("takes")), default=-1)
+
+    def begin(self) -> None:
+        """Forget the last program."""
+        self.database.undo(self._start)
+        self.accepted = [[] for _ in range(self._kinds)]
+
+    def mark(self) -> int:
+        """A point to return to with :meth:`take_back`."""
+        return self.database.mark()
+
+    def take_back(self, mark: int) -> None:
+        """Forget what was committed since ``mark``, and the mark."""
+        self.database.undo(mark)
+        self.database.release(mark)
+
+    def commit(self, facts: Iterable[Fact]) -> Effect:
+        """Add the facts of one entity (or facts about the finished graph)."""
+        wanted = self._wanted
+        changes = self.database.commit([fact for fact in facts if fact[0] in wanted])
+        accepts: list[Row] = []
+        completed: list[Completed] = []
+        forbidden = False
+        for name in changes.relations():
+            if name == "accepts":
+                accepts = changes.new(name)
+            elif name in self._by_name:
+                pattern = self._by_name[name]
+                for row in changes.new(name):
+                    completed.append(Completed(pattern, tuple([int(n) for n in row])))
+            elif name in self._forbidden:
+                forbidden = forbidden or bool(changes.new(name))
+        return Effect(accepts, completed, forbidden)
+
+    def keep(self, accepts: Iterable[Row]) -> None:
+        """Note which kinds of operand positions accept the tensors that are there to stay."""
+        for kind, tensor in accepts:
+            self.accepted[int(kind)].append(int(tensor))

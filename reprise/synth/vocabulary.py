@@ -1,0 +1,200 @@
+"""The operators that a generator uses, prepared: weights, samplers, kinds of operand positions.
+
+Comes in: signatures, options, what the target supports, and the value rules. Goes out: a
+:class:`Vocabulary`. Operand positions that take the same element types and ranks are of one *kind*;
+the engine keeps for each kind the tensors that it accepts (``rules/std/synthesis.rules``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+
+from reprise.datalog import Database
+from reprise.lang.core import Row
+from reprise.lang.ruleset import RuleSet
+from reprise.solve.sampling import Sampler
+from reprise.solve.signatures import Signature, Signatures
+from reprise.solve.suggestions import Shapes
+from reprise.synth.options import Options, OptionsError
+
+WhyNot = Callable[[str, Sequence[str | None]], str | None]
+"""``why_not(op, operand dtypes)``: why a target does not do it, or None
+(``reprise.targets.support``)."""
+
+_LEFT_OUT = frozenset({"random", "data_dependent", "untyped"})
+"""Flags of operators that are not generated: results that differ from run to run, extents that
+depend on values, sub-graphs."""
+
+_EXTENTS = (1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 8, 9, 12, 16, 16, 17, 20, 32)
+"""1 and the powers of two meet special cases, what is just above them the remainders of loops."""
+
+_RANK_WEIGHTS = {0: 1, 1: 3, 2: 5, 3: 4, 4: 5, 5: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that may be applied. ``ports`` are the operand positions that a tensor of the
+    graph may be put to (all its dimensions are variables), each with its kind; ``prefers`` and
+    ``demands`` the kinds of values of sources, by position; ``operands``: how many it takes at
+    most."""
+
+    name: str
+    signature: Signature
+    sampler: Sampler
+    ports: tuple[tuple[int, int], ...]
+    prefers: dict[int, str]
+    demands: dict[int, str]
+    demands_integers: dict[int, str]
+    operands: int | None
+
+    def demanded(self, position: int, dtype: str | None) -> str | None:
+        """The kind of values that the operand must have, if any."""
+        demand = self.demands.get(position)
+        if demand is None and self.demands_integers and dtype is not None:
+            if dtype.startswith(("int", "uint")):
+                demand = self.demands_integers.get(position)
+        return demand
+
+
+class Vocabulary:
+    """What may be generated. Raises OptionsError if that is nothing."""
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        signatures: Signatures,
+        options: Options,
+        why_not: WhyNot | None = None,
+    ) -> None:
+        self.options = options
+        self.signatures = signatures
+        self._why_not = why_not
+        self._supported: dict[tuple[str, tuple[str | None, ...]], bool] = {}
+        self._check_names(signatures)
+        policies = _policies(rules)
+        self.shapes = _shapes(options, empty=False)
+        self.dtypes = tuple(d for d, count in options.dtypes.items() for _ in range(count))
+        self._kinds: dict[tuple[frozenset[str], frozenset[int]], int] = {}
+        self.operators: list[Operator] = []
+        weights: list[float] = []
+        for name in sorted(signatures):
+            weight = self._weight(signatures[name])
+            if weight > 0:
+                operator = self._operator(signatures[name], policies)
+                if operator is not None:
+                    self.operators.append(operator)
+                    weights.append(weight)
+        if not self.operators:
+            raise OptionsError("no operator is left that these options and the target allow")
+        self._cumulative = list(accumulate(weights))
+        self.by_name = {operator.name: operator for operator in self.operators}
+
+    def choose(self, rng: Random) -> Operator:
+        """An operator, by weight."""
+        total = self._cumulative[-1]
+        return self.operators[bisect(self._cumulative, rng.random() * total)]
+
+    def takes(self) -> list[Row]:
+        """The facts ``takes(kind, dtype, rank)``."""
+        return [
+            (kind, dtype, rank)
+            for (dtypes, ranks), kind in self._kinds.items()
+            for dtype in sorted(dtypes)
+            if dtype in self.options.dtypes
+            for rank in sorted(ranks)
+        ]
+
+    def supports(self, op: str, dtypes: tuple[str | None, ...]) -> bool:
+        """Whether the target does the operator on operands of these types."""
+        if self._why_not is None:
+            return True
+        key = (op, dtypes)
+        known = self._supported.get(key)
+        if known is None:
+            known = self._supported[key] = self._why_not(op, dtypes) is None
+        return known
+
+    def _check_names(self, signatures: Signatures) -> None:
+        known = set(signatures) | {signatures[name].category for name in signatures}
+        options = self.options
+        unknown = sorted((options.include | options.exclude | options.weights.keys()) - known)
+        if unknown:
+            raise OptionsError(f"no such operator or category: {', '.join(unknown)}")
+
+    def _weight(self, signature: Signature) -> float:
+        options, names = self.options, {signature.name, signature.category}
+        if options.include and not names & options.include:
+            return 0.0
+        if names & options.exclude or signature.flags & _LEFT_OUT:
+            return 0.0
+        if signature.name in options.weights:
+            return options.weights[signature.name]
+        return options.weights.get(signature.category, 1.0)
+
+    def _operator(self, signature: Signature, policies: _Policies) -> Operator | None:
+        sampler = Sampler(signature, self.shapes, self.dtypes)
+        name = signature.name
+        if any(not choices for choices in sampler.dtypes.values()):
+            return None
+        ports = []
+        for i, port in enumerate(sampler.ports):
+            plain = port.dims and all(_is_plain(dim) for dim in port.dims)
+            demanded = i in policies.demands.get(name, {})
+            if plain and not port.optional and not demanded:
+                taken = sampler.port_dtypes(i), sampler.port_ranks(i, self.options.max_rank)
+                ports.append((i, self._kinds.setdefault(taken, len(self._kinds))))
+        return Operator(
+            name,
+            signature,
+            sampler,
+            tuple(ports),
+            policies.prefers.get(name, {}),
+            policies.demands.get(name, {}),
+            policies.demands_integers.get(name, {}),
+            policies.leaves_out.get(name),
+        )
+
+
+def _is_plain(dim: object) -> bool:
+    from reprise.lang import ast
+
+    return isinstance(dim.expr if isinstance(dim, ast.Splat) else dim, ast.Variable)
+
+
+def _shapes(options: Options, *, empty: bool) -> Shapes:
+    extents = tuple(e for e in _EXTENTS if e <= options.max_extent)
+    if empty:
+        extents = (0, 0, 0, *extents)
+    ranks = tuple(
+        rank
+        for rank, count in _RANK_WEIGHTS.items()
+        if options.min_rank <= rank <= options.max_rank
+        for _ in range(count)
+    )
+    return Shapes(extents, ranks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Policies:
+    """The rows of ``rules/std/values.rules``, by operator and operand."""
+
+    prefers: dict[str, dict[int, str]]
+    demands: dict[str, dict[int, str]]
+    demands_integers: dict[str, dict[int, str]]
+    leaves_out: dict[str, int]
+
+
+def _policies(rules: RuleSet) -> _Policies:
+    names = ("prefers", "demands", "demands_integers", "leaves_out")
+    database = Database(rules.program.restricted_to(names))
+    tables: dict[str, dict[str, dict[int, str]]] = {}
+    for name in names[:3]:
+        table = tables[name] = {}
+        for op, operand, kind in database.rows(name):
+            table.setdefault(str(op), {})[int(operand)] = str(kind)
+    leaves_out = {str(op): int(operand) for op, operand in database.rows("leaves_out")}
+    return _Policies(tables["prefers"], tables["demands"], tables["demands_integers"], leaves_out)
