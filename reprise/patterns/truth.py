@@ -111,6 +111,17 @@ class Solver:
                 break
         return best if best is not None else Answer(Truth.NO, dict(bindings), ())
 
+    def solutions(
+        self, literals: Sequence[core.Literal], bindings: Bindings
+    ) -> Iterator[Bindings]:
+        """Every way to satisfy all literals for certain (at most MAX_BRANCHES are tried)."""
+        self._branches = 0
+        for answer in self._search(order(literals, bindings), dict(bindings), ()):
+            if answer.truth is Truth.YES:
+                yield answer.bindings
+            if self._branches > MAX_BRANCHES:
+                return
+
     # --- search -------------------------------------------------------------------------------
 
     def _search(
