@@ -8,7 +8,7 @@ columns that it does not claim to have ``covered``, which the planner tests itse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from reprise.datalog.arithmetic import constant_text
@@ -19,8 +19,8 @@ from reprise.datalog.values import constant
 from reprise.datalog.variants import Catalog
 from reprise.lang.core import Atom, Const, Expr, Var
 
-Others = Iterable[tuple[str, ...]]
-"""The variables of some literals, literal by literal."""
+Others = Callable[[Iterable[str]], int]
+"""How many other literals mention one of some variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Reach:
         """The best way to the rows that match a positive atom.
 
         ``needed`` counts how often the rest of the clause mentions each variable, this atom
-        included; ``left`` are the variables of the other literals to come.
+        included; ``left`` knows the other literals to come.
         """
         layout = self._layout(atom.relation)
         known = frozenset(i for i, term in enumerate(atom.terms) if self._usable(layout, i, term))
@@ -96,13 +96,12 @@ class Reach:
         """
         tested = known.difference(layout.key)
         symbols = sum(isinstance(atom.terms[i], Const) and layout.dispatchable(i) for i in tested)
-        fresh = {
+        fresh = [
             term.name
             for i, term in enumerate(atom.terms)
             if i not in known and isinstance(term, Var)
-        }
-        enabled = sum(not fresh.isdisjoint(names) for names in left)
-        return symbols * 10_000 + len(tested) * 100 + enabled
+        ]
+        return symbols * 10_000 + len(tested) * 100 + left(fresh)
 
     def _only_existence(self, atom: Atom, known: frozenset[int], needed: Mapping[str, int]) -> bool:
         """Whether it only matters that there is a matching row, not which."""

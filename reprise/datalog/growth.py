@@ -50,6 +50,10 @@ from reprise.datalog.values import is_entity
 from reprise.lang.core import Atom, Const, Expr, Member, Relation, Value, Var
 
 
+_Member = str | Expr
+"""A variable's name, or a constant."""
+
+
 class Mode(IntEnum):
     """How a commit's facts arrive; see the module's text. A larger mode promises less."""
 
@@ -111,8 +115,10 @@ class Growth:
         self._constants = _constants(clauses)
         # Both are greatest fixed points: assume every column, drop those that fail, repeat.
         self._settled = _entity_columns(clauses)
+        self._settled_now: dict[str, frozenset[int]] = {}
         while self._drop(self._settled, self._is_settled):
             self._orders.clear()
+            self._settled_now.clear()
         self._past = _entity_columns(clauses)
         while self._drop(self._past, self._is_past):
             pass
@@ -132,6 +138,12 @@ class Growth:
 
     def settled(self, name: str) -> frozenset[int]:
         """Columns at which every new row has a new entity, outside EDIT commits."""
+        found = self._settled_now.get(name)
+        if found is None:
+            found = self._settled_now[name] = self._find_settled(name)
+        return found
+
+    def _find_settled(self, name: str) -> frozenset[int]:
         view = self._clauses.views.get(name)
         if view is not None:
             columns = self._settled.get(view.solutions, set())
@@ -226,16 +238,15 @@ class Growth:
         """
         atom = clause.body[position]
         assert isinstance(atom, Atom)
-        columns = self._clauses.relations[atom.relation].columns
         telling = [
             len(self._constants[atom.relation, i])
-            for i, column in enumerate(columns)
-            if not column.key and column.type == "sym" and _choices(clause, atom.terms[i])
+            for i in _telling(self._clauses.relations[atom.relation])
+            if _choices(clause, atom.terms[i])
         ]
         constants = sum(isinstance(term, Const) for term in atom.terms)
         return (max(telling, default=0), constants, atom.relation in self._owned, -position)
 
-    def _meets_past(self, clause: Clause, order: _Order, top: Expr) -> bool:
+    def _meets_past(self, clause: Clause, order: _Order, top: _Member) -> bool:
         for literal in clause.body:
             if isinstance(literal, Atom) and not literal.negated:
                 for column in self._past.get(literal.relation, ()):
@@ -269,25 +280,30 @@ class Growth:
 
 
 class _Order:
-    """The entity classes of one clause: a union-find over its terms, and "older than" between."""
+    """The entity classes of one clause: a union-find over its terms, and "older than" between.
+
+    A variable goes by its name: strings are cheaper to look up than terms.
+    """
 
     def __init__(self) -> None:
-        self._parent: dict[Expr, Expr] = {}
-        self._above: list[tuple[Expr, Expr]] = []
-        self._tops: list[Expr] | None = None
+        self._parent: dict[_Member, _Member] = {}
+        self._above: list[tuple[_Member, _Member]] = []
+        self._tops: list[_Member] | None = None
 
     def knows(self, term: Expr) -> bool:
-        return term in self._parent
+        return (term.name if type(term) is Var else term) in self._parent
 
-    def find(self, term: Expr) -> Expr:
+    def find(self, term: Expr) -> _Member:
         """The representative of the term's class; a new term is a class of its own."""
+        return self._find(term.name if type(term) is Var else term)
+
+    def _find(self, member: _Member) -> _Member:
         parents = self._parent
-        if term not in parents:
-            parents[term] = term
-            return term
-        while (parent := parents[term]) is not term:
-            term = parent
-        return term
+        parent = parents.setdefault(member, member)
+        while parent is not member:
+            member = parent
+            parent = parents[member]
+        return member
 
     def join(self, left: Expr, right: Expr) -> None:
         self._parent[self.find(left)] = self.find(right)
@@ -295,11 +311,11 @@ class _Order:
     def put_below(self, older: Expr, younger: Expr) -> None:
         self._above.append((self.find(older), self.find(younger)))
 
-    def tops(self) -> list[Expr]:
+    def tops(self) -> list[_Member]:
         """The representatives of the maximal classes, once the order is complete."""
         if self._tops is None:
-            low = {self.find(older) for older, _ in self._above}
-            roots = dict.fromkeys(self.find(term) for term in list(self._parent))
+            low = {self._find(older) for older, _ in self._above}
+            roots = dict.fromkeys(self._find(member) for member in list(self._parent))
             self._tops = [root for root in roots if root not in low]
         return self._tops
 
@@ -317,14 +333,20 @@ def _choices(clause: Clause, term: Expr) -> tuple[Value, ...]:
     return ()
 
 
+def _telling(relation: Relation) -> list[int]:
+    """Columns outside the key that hold symbols: constants there tell entities apart."""
+    return [i for i, column in enumerate(relation.columns) if not column.key and column.type == "sym"]
+
+
 def _constants(clauses: Clauses) -> dict[tuple[str, int], set[Value]]:
-    """By relation and column, the constants that positive atoms ask for."""
+    """By relation and telling column, the constants that positive atoms ask for."""
+    telling = {name: _telling(relation) for name, relation in clauses.relations.items()}
     found: dict[tuple[str, int], set[Value]] = defaultdict(set)
     for clause in clauses.clauses:
         for literal in clause.body:
             if isinstance(literal, Atom) and not literal.negated:
-                for i, term in enumerate(literal.terms):
-                    found[literal.relation, i].update(_choices(clause, term))
+                for i in telling[literal.relation]:
+                    found[literal.relation, i].update(_choices(clause, literal.terms[i]))
     return found
 
 

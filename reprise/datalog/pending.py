@@ -8,7 +8,7 @@ that the planner looks at no literal twice without reason (long bodies would cos
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from reprise.datalog.clauses import BodyLiteral, body_variables
 from reprise.datalog.variants import Purpose, Variant
@@ -61,6 +61,8 @@ class Pending:
         self._concerned.clear()
         return [(place, self.literals[place]) for place in places]
 
-    def others(self, place: int) -> Iterator[tuple[str, ...]]:
-        """The variables of the other pending literals, literal by literal."""
-        return (self._names[other] for other in self.literals if other != place)
+    def concerns(self, place: int, names: Iterable[str]) -> int:
+        """How many pending literals other than the one at ``place`` mention one of ``names``."""
+        users = {user for name in names for user in self._users.get(name, ())}
+        users.discard(place)
+        return len(users & self.literals.keys())

@@ -12,6 +12,7 @@ the steps before it, so that variants that begin alike have equal steps and can 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from reprise.datalog.access import Access, Reach
 from reprise.datalog.arithmetic import (
@@ -68,7 +69,9 @@ class _Planner:
         self._recursive = growing.recursive
         self._types = variant.clause.types
         self._pending = Pending(variant)
+        # Positive atoms that share a variable with what is placed: weighed, and to be weighed.
         self._weighed: dict[int, Access] = {}
+        self._unweighed: dict[int, None] = {}
         self._fetched: dict[str, str] = {}
         self._names = 0
         self.steps: list[Step] = []
@@ -85,6 +88,7 @@ class _Planner:
         self._where[name] = text
         for place in self._pending.bind(name):
             self._weighed.pop(place, None)
+            self._unweighed[place] = None
 
     # --- the anchor ---
 
@@ -184,6 +188,7 @@ class _Planner:
 
     def join(self) -> None:
         """Place every remaining literal, cheapest first."""
+        self._unweighed.update(dict.fromkeys(self._constant_keyed()))
         self._place_ready()
         while self._pending.literals:
             place = self._cheapest()
@@ -192,27 +197,27 @@ class _Planner:
 
     def _cheapest(self) -> int:
         """The literal to go on with. Those that share nothing with what is placed come last."""
-        connected = False
-        for place, literal in self._pending.literals.items():
-            if place not in self._weighed and self._reaches(literal):
+        pending = self._pending.literals
+        for place in self._unweighed:
+            if place in pending:
+                self._weigh_atom(place, pending[place])
+        self._unweighed.clear()
+        if not self._weighed:
+            for place, literal in pending.items():
                 self._weigh(place, literal)
-            connected |= place in self._weighed
-        if not connected:
-            for place, literal in self._pending.literals.items():
-                self._weigh(place, literal)
-        best = min(self._weighed, key=lambda place: self._weighed[place].cost, default=None)
+        weighed = self._weighed
+        best = min(weighed, key=lambda place: weighed[place].cost, default=None)
         assert best is not None, f"unsafe clause: {self._clause.rule}"
         return best
 
-    def _reaches(self, literal: BodyLiteral) -> bool:
-        """Whether an atom shares a variable with what is placed, or constants give its key."""
-        if not isinstance(literal, Atom) or literal.negated:
-            return False
-        terms = literal.terms
-        if any(isinstance(term, Var) and term.name in self._where for term in terms):
-            return True
-        key = self._layout(literal.relation).key or range(len(terms))
-        return all(isinstance(terms[i], Const) for i in key)
+    def _constant_keyed(self) -> Iterator[int]:
+        """The atoms whose keys are given by constants."""
+        for place, literal in self._pending.literals.items():
+            if isinstance(literal, Atom):
+                terms = literal.terms
+                key = self._layout(literal.relation).key or range(len(terms))
+                if all(isinstance(terms[i], Const) for i in key):
+                    yield place
 
     def _place_ready(self) -> None:
         """All tests and assignments whose variables are bound, in an order of their texts."""
@@ -344,9 +349,14 @@ class _Planner:
                 values = "".join(f"{constant_text(value)}, " for value in choices)
                 cost = (3, len(choices), values)
                 self._weighed[place] = Access(cost, literal, "choice", f"({values})")
-            case Atom(negated=False):
-                others = self._pending.others(place)
-                self._weighed[place] = self._reach.access(literal, self._pending.mentions, others)
+            case Atom():
+                self._weigh_atom(place, literal)
+
+    def _weigh_atom(self, place: int, literal: BodyLiteral) -> None:
+        if isinstance(literal, Atom) and not literal.negated:
+            self._weighed[place] = self._reach.access(
+                literal, self._pending.mentions, partial(self._pending.concerns, place)
+            )
 
     def _choices(self, member: Member) -> list[Value]:
         assert isinstance(member.expr, Var)
