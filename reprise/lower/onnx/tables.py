@@ -5,11 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reprise.lower.onnx import elementwise
+from reprise.lower.onnx import (
+    creation,
+    elementwise,
+    indexing,
+    layers,
+    layout,
+    quantization,
+    reductions,
+    windows,
+)
 from reprise.lower.onnx.call import Call, Form
 from reprise.uir.graph import Attribute
 
-FORMS: dict[str, Form] = {**elementwise.FORMS}
+FORMS: dict[str, Form] = {
+    **elementwise.FORMS,
+    **reductions.FORMS,
+    **layout.FORMS,
+    **indexing.FORMS,
+    **creation.FORMS,
+    **windows.FORMS,
+    **layers.FORMS,
+    **quantization.FORMS,
+}
 """How each operator is written in ONNX."""
 
 CONTROL = {"if": "If", "loop": "Loop", "scan": "Scan"}
