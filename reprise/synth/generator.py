@@ -9,8 +9,8 @@
             else B := B + (p, Op(v), Key_p(v))                # 10-11
 
 A candidate is a node with the sources (inputs and initializers) that it needs besides tensors of
-the graph. Where it can be applied is read off the engine's ``accepts`` relation; what the operator's
-other operands and attributes are, its sampler draws; whether it completes a known bug, the engine
+the graph. Where it can be applied is read off the engine's ``accepts`` relation; what the other
+operands and attributes are, its sampler draws; whether it completes a known bug, the engine
 says after its facts are committed, and a rejected candidate is taken back exactly.
 
 Program ``index`` of seed ``seed`` depends on these two numbers, the rules and the options alone.
@@ -19,14 +19,14 @@ Program ``index`` of seed ``seed`` depends on these two numbers, the rules and t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from reprise.facts.facts import entity_facts
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
-from reprise.solve.sampling import Instance, Sampler
+from reprise.solve.sampling import Instance
 from reprise.solve.signatures import Signatures
 from reprise.synth import values
 from reprise.synth.guide import Completed, Effect, Guide
@@ -35,7 +35,7 @@ from reprise.synth.keys import Key, Keys
 from reprise.synth.options import Options
 from reprise.synth.values import NoValue, Use
 from reprise.synth.vocabulary import Operator, Vocabulary, WhyNot
-from reprise.uir.graph import Array, Graph, Node, Role, Scalar, Tensor, TensorType
+from reprise.uir.graph import Array, Attribute, Graph, Node, Role, Scalar, Tensor, TensorType
 from reprise.uir.inference import Typing
 from reprise.uir.program import Program
 
@@ -43,6 +43,9 @@ _PROPOSALS = 400
 """Proposals in a row that come to nothing before a position is left empty."""
 _DRAWS = 3
 """How often a sampler draws for one choice of operands."""
+
+Unsupported = Callable[[str, Sequence[TensorType | None], Mapping[str, Attribute]], str | None]
+"""``unsupported(op, operands, attributes)``: why it cannot be lowered, or None."""
 
 Excluded = tuple[str, str, int, Key]
 """A member of B: pattern, operator, number of the alternative, key. (The position within the
@@ -52,7 +55,7 @@ pattern is part of the last two: each of a pattern's nodes has its own.)"""
 @dataclass(frozen=True, slots=True)
 class Event:
     """A step of the algorithm, for those who want to watch: ``step`` is ``propose``, ``excluded``
-    (its key is in B), ``invalid``, ``reject``, ``accept`` or ``reset``; ``excludes`` the size of B."""
+    (its key is in B), ``invalid``, ``reject``, ``accept`` or ``reset``; ``excludes``: members of B."""
 
     step: str
     position: int
@@ -65,9 +68,10 @@ class Event:
 class Generator:
     """The programs of one run.
 
-    ``patterns``: what to steer away from (none: unguided). ``why_not`` and ``forbidden`` say what
-    the target does not do: by operator and dtypes, and as names of relations whose rows make a
-    program invalid. Raises OptionsError if nothing can be generated.
+    ``patterns``: what to steer away from (none: unguided). ``why_not``, ``unsupported`` and
+    ``forbidden`` say what the target does not do: by operator and dtypes, by operator, operand
+    types and attributes, and as names of relations whose rows make a program invalid. Raises
+    OptionsError if nothing can be generated.
     """
 
     def __init__(
@@ -79,12 +83,14 @@ class Generator:
         *,
         patterns: Sequence[Pattern] = (),
         why_not: WhyNot | None = None,
+        unsupported: Unsupported | None = None,
         forbidden: Sequence[str] = (),
         environment: Mapping[str, Scalar] | None = None,
         opset: int | None = None,
     ) -> None:
         self.options = options
         self.seed = seed
+        self.unsupported = unsupported
         self.vocabulary = Vocabulary(rules, signatures, options, why_not)
         self.guide = Guide(
             rules,
@@ -132,6 +138,7 @@ class Growth:
         self.vocabulary = generator.vocabulary
         self.guide = generator.guide
         self.keys = generator.keys
+        self.unsupported = generator.unsupported
         self.rng = rng
         self.graph = Graph(name)
         self.events = events
@@ -232,7 +239,7 @@ class Growth:
         self, operator: Operator, bound: dict[int, Tensor]
     ) -> tuple[dict[int, Tensor], Instance, Typing] | None:
         """An instance with the bound operands, or with the first of them only."""
-        sampler = self._sampler(operator)
+        sampler = operator.sampler
         while True:
             types = {i: tensor.type for i, tensor in bound.items()}
             found = sampler.typed(self.rng, types, tries=1 if len(bound) > 1 else _DRAWS)
@@ -242,9 +249,6 @@ class Growth:
                 return None
             i = next(iter(bound))
             bound = {i: bound[i]}
-
-    def _sampler(self, operator: Operator) -> Sampler:
-        return operator.sampler
 
     def _is_allowed(self, operator: Operator, instance: Instance, typing: Typing) -> bool:
         """Whether budgets and the target admit the application."""
@@ -264,7 +268,11 @@ class Growth:
             if count > options.max_elements:
                 return False
         dtypes = tuple([None if o is None else o.dtype for o in instance.operands])
-        return self.vocabulary.supports(operator.name, dtypes)
+        if not self.vocabulary.supports(operator.name, dtypes):
+            return False
+        if self.unsupported is None:
+            return True
+        return self.unsupported(operator.name, instance.operands, typing.attributes) is None
 
     def _build(
         self,
@@ -277,7 +285,6 @@ class Growth:
         graph_mark, guide_mark = self.graph.mark(), self.guide.mark()
         sources, accepts = self.sources, []
         operands: list[Tensor | None] = []
-        made: dict[TensorType, Tensor] = {}
         kept = operator.operands
         types = instance.operands if kept is None else instance.operands[:kept]
         try:
@@ -298,7 +305,6 @@ class Growth:
             self.graph.take_back(graph_mark)
             self.guide.take_back(guide_mark)
             return None
-        del made
         number = len(self.graph.nodes)
         outputs = typing.outputs
         names = (

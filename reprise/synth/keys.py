@@ -30,7 +30,14 @@ from reprise.patterns.truth import Bindings, Solver, Unknown
 Key = frozenset[tuple[core.Value, ...]]
 
 _LOCAL = frozenset(
-    ["arity", "input", "results", "output", "attr", "attr_len", "attr_at", "attr_given", "in_body", "dtype", "unknown_dtype", "rank", "unknown_rank", "dim", "unknown_dim", "symbol", "elems", "shape", "kind", "node", "tensor", "initializer", "graph_input", "overridable", "value_all", "value_at", "value_min", "value_max", "value_nan", "value_inf", "value_negzero", "value_integral", "unknown_value"]
+    {
+        *("node", "arity", "input", "results", "output", "in_body"),
+        *("attr", "attr_len", "attr_at", "attr_given"),
+        *("tensor", "kind", "dtype", "unknown_dtype", "rank", "unknown_rank", "dim", "unknown_dim"),
+        *("symbol", "elems", "shape", "initializer", "graph_input", "overridable"),
+        *("value_all", "value_at", "value_min", "value_max", "value_nan", "value_inf"),
+        *("value_negzero", "value_integral", "unknown_value"),
+    }
 )
 """Relations that say something of one node or tensor and are there when it is."""
 

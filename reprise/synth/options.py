@@ -31,7 +31,7 @@ class Options:
     """The generator's options. Shares are probabilities.
 
     ``nodes``: operators in a program. ``attempts``: R of Algorithm 1. ``key``: what a rejection
-    excludes, ``exact`` or as in the ``paper`` (see ``reprise.synth.keys``). ``weights``: by operator
+    excludes, ``exact`` or as in the ``paper`` (``reprise.synth.keys``). ``weights``: by operator
     or category, 1 where nothing is said; 0 leaves out. ``include``/``exclude`` name operators and
     categories. ``initializers``: the share of sources that are stored in the model.
     ``no_inputs``: the share of programs without any input. ``empty``: the share of programs that

@@ -54,9 +54,8 @@ class Operator:
     def demanded(self, position: int, dtype: str | None) -> str | None:
         """The kind of values that the operand must have, if any."""
         demand = self.demands.get(position)
-        if demand is None and self.demands_integers and dtype is not None:
-            if dtype.startswith(("int", "uint")):
-                demand = self.demands_integers.get(position)
+        if demand is None and dtype is not None and dtype.startswith(("int", "uint")):
+            return self.demands_integers.get(position)
         return demand
 
 
