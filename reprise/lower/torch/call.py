@@ -171,12 +171,16 @@ TORCH_NAMES = {
 
 
 def number(value: float, dtype: str) -> str:
-    """A number as a literal of the element type: what a float attribute means for it."""
-    kind = DTYPES[dtype].kind
+    """A number as a literal of the element type: what a float attribute means for it. For integers
+    a fraction is cut and the range saturates."""
+    kind, bits = DTYPES[dtype].kind, DTYPES[dtype].bits
     if kind == "bool":
         return str(bool(value))
     if kind in ("int", "uint"):
-        return str(int(value))
+        low, high = (
+            (-(1 << bits - 1), (1 << bits - 1) - 1) if kind == "int" else (0, (1 << bits) - 1)
+        )
+        return "0" if value != value else str(int(min(max(value, low), high)))
     return literal(float(value))
 
 
@@ -190,7 +194,7 @@ def is_integer(dtype: str) -> bool:
     return DTYPES[dtype].kind in ("int", "uint")
 
 
-def index(rank: int, at: Mapping[int, str]) -> str:
+def index(at: Mapping[int, str]) -> str:
     """An index expression, ``[:, 1:3]``: ``at`` says what stands at which axis."""
     last = max(at)
     return "[" + ", ".join(at.get(axis, ":") for axis in range(last + 1)) + "]"

@@ -19,7 +19,10 @@ from reprise.lower.torch.module_names import MODULE_ATTRIBUTES
 from reprise.lower.torch.table import FORMS
 from reprise.uir.graph import Array, Graph, Node, Role, Tensor
 
-_USED_BY_THE_SOURCE = ("torch", "F", "Model", "WEIGHTS", "weight", "self", "base64", "zlib", "math")
+_USED_BY_THE_SOURCE = (
+    *("torch", "F", "Tensor", "Callable", "Sequence", "base64", "zlib", "math"),
+    *("Model", "WEIGHTS", "weight", "self"),
+)
 
 
 def write(graph: Graph) -> str:
@@ -70,20 +73,15 @@ class _Writer:
             self.spelled[tensor.id] = f"self.{taken}" if stored else taken
 
     def text(self) -> str:
-        weights = self._weights()
-        body = self._model()
-        used = _called(body)
-        library = _library()
-        wanted = _closure(used & library.keys())
-        pieces = [library[name].text for name in library if name in wanted]
-        imports = _imports("\n".join([*pieces, body]), stored=bool(weights))
-        parts = ["\n".join(imports), *pieces]
+        body, weights, library = self._model(), self._weights(), _library()
+        wanted = _closure(_called(body) & library.keys())
+        parts = [library[name].text for name in library if name in wanted]
         if weights:
             parts.append(_DECODER)
         parts.append(body)
         if weights:
             parts.append("\n".join(["WEIGHTS = {", *weights, "}"]))
-        return "\n\n\n".join(parts) + "\n"
+        return "\n\n\n".join([_imports("\n".join(parts)), *parts]) + "\n"
 
     # --- the class -------------------------------------------------------------------------------
 
@@ -176,19 +174,26 @@ def _closure(names: set[str]) -> set[str]:
     return found
 
 
-def _imports(text: str, *, stored: bool) -> list[str]:
+_IMPORTS: tuple[tuple[set[str], str], ...] = (
+    ({"base64"}, "import base64"),
+    ({"math"}, "import math"),
+    ({"zlib"}, "import zlib"),
+    ({"Callable", "Sequence"}, "from collections.abc import {}"),
+    (set(), ""),
+    ({"torch"}, "import torch"),
+    ({"F"}, "import torch.nn.functional as F"),
+    ({"Tensor"}, "from torch import Tensor"),
+)
+
+
+def _imports(text: str) -> str:
+    """The imports that ``text`` needs, as ``ruff`` would order them."""
     used = _called(text)
-    lines = ["import base64", "import zlib", ""] if stored else []
-    if "math" in used:
-        lines = (
-            ["import math", "", *lines]
-            if not stored
-            else ["import base64", "import math", "import zlib", ""]
-        )
-    lines.append("import torch")
-    if "F" in used:
-        lines.append("import torch.nn.functional as F")
-    return lines
+    lines = []
+    for names, line in _IMPORTS:
+        if names & used or not names:
+            lines.append(line.format(", ".join(sorted(names & used))))
+    return "\n".join(lines).strip("\n")
 
 
 _DECODER = '''def weight(name, shape, dtype):
