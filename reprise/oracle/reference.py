@@ -45,7 +45,7 @@ _EXACT = names(
     "sign thresholded_relu max_pool1d max_pool2d max_pool3d full constant_of_shape"
 )
 """Operators that choose or move values; those whose kernel ``moves`` elements besides."""
-_CHOOSES_ZEROS = names("maximum minimum max_n min_n max min clip relu")
+_CHOOSES_ZEROS = names("maximum minimum max_n min_n max min clip")
 """Either zero may come out where both compare equal."""
 _EXACT_IF_REPRESENTABLE = names(
     "add sub mul square sum sum_n matmul bmm linear gemm einsum cumsum cast conv1d conv2d conv3d "
@@ -97,22 +97,28 @@ class Reference:
         return tuple(self.wide_values[t.id] for t in self.graph.outputs)
 
     @cached_property
+    def causes(self) -> dict[int, dict[int, Cause]]:
+        """What is implementation-defined, in either reading: by node and output, why."""
+        found = fragile_nodes(self.graph, self.wide_values)
+        for node, causes in fragile_nodes(self.graph, self.native_values).items():
+            found[node] = {**found.get(node, {}), **causes}
+        return found
+
+    @cached_property
     def undefined(self) -> dict[int, Cause]:
-        """Tensors that hold, or depend on, implementation-defined values; by id, and why."""
-        found = fragile_nodes(self.graph, self.native_values)
-        wide = fragile_nodes(self.graph, self.wide_values)
+        """Tensors that hold, or depend on, implementation-defined values; by id, and why. Not the
+        signs of zeros: the noisy readings flip those where either may come out."""
         tainted: dict[int, Cause] = {}
         for node in self.graph.nodes:
-            own = {**wide.get(node.id, {}), **found.get(node.id, {})}
+            own = self.causes.get(node.id, {})
             inherited = next(
                 (tainted[t.id] for t in node.inputs if t is not None and t.id in tainted), None
             )
             for position, tensor in enumerate(node.outputs):
                 cause = own.get(position)
-                if cause is Cause.SIGNED_ZERO:  # the noise flips such zeros: see `_disturbed`
-                    cause = None
-                if tensor is not None and (cause or inherited) is not None:
-                    tainted[tensor.id] = cause or inherited  # type: ignore[assignment]
+                reason = inherited if cause is None or cause is Cause.SIGNED_ZERO else cause
+                if tensor is not None and reason is not None:
+                    tainted[tensor.id] = reason
         return tainted
 
     def undefined_outputs(self) -> dict[int, Cause]:
@@ -226,15 +232,16 @@ def _widens(tensor: Tensor) -> bool:
     return tensor.type.dtype in WIDENED
 
 
-def _disturbed(node: Node, tensor: Tensor, value: Any, random: np.random.Generator) -> Array:
+def _disturbed(node: Node, tensor: Tensor, result: Array, random: np.random.Generator) -> Array:
     """The value with a rounding error of its declared dtype, where the operator makes one."""
     if not _widens(tensor):
-        return value
+        return result
+    value: Any = result
     if node.op in _EXACT or KERNELS[node.op].moves:
         if node.op in _CHOOSES_ZEROS:
             flip = (value == 0) & (random.integers(0, 2, value.shape) == 1)
-            return np.asarray(np.where(flip, np.negative(value), value))
-        return value
+            return np.asarray(np.where(flip, -value, value))
+        return result
     dtype = numpy_dtype(tensor.type.dtype or "float64")
     info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     size = float(info.eps) * sqrt(terms(node))
@@ -244,7 +251,7 @@ def _disturbed(node: Node, tensor: Tensor, value: Any, random: np.random.Generat
         keep = (value == 0) | ~np.isfinite(value)
         if node.op in _EXACT_IF_REPRESENTABLE:
             keep |= value.astype(dtype).astype(np.float64) == value
-        return np.asarray(np.where(keep, value, np.add(value, noise)))
+        return np.asarray(np.where(keep, value, value + noise))
 
 
 def discrete_upstream(outputs: Sequence[Tensor]) -> tuple[str, ...]:
