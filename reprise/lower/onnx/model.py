@@ -201,12 +201,19 @@ class Writer:
         return fresh
 
 
+_SAYS_ALL = frozenset({"MeanVarianceNormalization"})
+"""Operators that shape inference refuses without their optional attributes (onnx 1.23: the body
+of the function refers to an attribute that is not there)."""
+
+
 def _write_attributes(node: NodeProto, attributes: dict[str, Any], found: Spec) -> None:
     """The attributes that are not None and not their default; what the opset does not know is left
     out (``unsupported`` has seen that it says nothing)."""
     for name, value in attributes.items():
         kind = found.attributes.get(name)
-        if value is None or kind is None or found.defaults.get(name) == value:
+        if value is None or kind is None:
+            continue
+        if found.defaults.get(name) == value and found.op not in _SAYS_ALL:
             continue
         attribute = node.attribute.add(name=name, type=kind)
         if kind == _INT:

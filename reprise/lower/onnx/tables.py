@@ -30,6 +30,8 @@ FORMS: dict[str, Form] = {
 }
 """How each operator is written in ONNX."""
 
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+
 CONTROL = {"if": "If", "loop": "Loop", "scan": "Scan"}
 """Operators that run sub-graphs."""
 
@@ -42,8 +44,69 @@ class Limit:
     reason: str
 
 
-LIMITS: dict[str, tuple[Limit, ...]] = {}
-"""By operator."""
+def _overhangs(c: Call) -> bool:
+    """Whether rounding up counts a window that starts behind the input, which is not one."""
+    if not c["ceil_mode"] or c.opset >= 22:
+        return False
+    spatial = c.rank() - 2
+    for i, extent in enumerate(c.shape()[2:]):
+        begin, end, stride = c["pads"][i], c["pads"][spatial + i], c["strides"][i]
+        span = c["dilations"][i] * (c["kernel"][i] - 1) + 1
+        if -(-(extent + begin + end - span) // stride) * stride >= extent + begin:
+            return True
+    return False
+
+
+def _mixed_ellipses(c: Call) -> bool:
+    """Whether ellipses of one equation stand for different numbers of axes."""
+    terms = str(c["equation"]).partition("->")[0].split(",")
+    lengths = {
+        c.rank(i) - len(term.replace("...", "").strip())
+        for i, term in enumerate(terms)
+        if "..." in term
+    }
+    return len(lengths) > 1
+
+
+_OVERHANG = Limit(_overhangs, "before opset 22 a window that starts in the padding is counted")
+_STASH = Limit(
+    lambda c: c["stash_type"] not in (None, 1), "its mean and deviation are in float32: stash_type"
+)
+
+LIMITS: dict[str, tuple[Limit, ...]] = {
+    **{f"{pool}_pool{n}d": (_OVERHANG,) for pool in ("max", "avg") for n in (1, 2, 3)},
+    "lp_pool": (_OVERHANG,),
+    **dict.fromkeys(("layer_norm", "rms_norm", "group_norm"), (_STASH,)),
+    "einsum": (Limit(_mixed_ellipses, "every ellipsis must stand for as many axes"),),
+    "one_hot": (
+        Limit(lambda c: c.get(2) is None and c["dtype"] == "string", "its values are strings"),
+    ),
+    "resize": (
+        Limit(
+            lambda c: (
+                c["coordinate_transformation_mode"] == "tf_crop_and_resize"
+                and c.get(1) is None
+                and c["roi"] is None
+            ),
+            "tf_crop_and_resize needs a region of interest",
+        ),
+    ),
+    "attention": (
+        Limit(
+            lambda c: c["q_num_heads"] is not None or c["kv_num_heads"] is not None,
+            "heads are an axis of their own, not a number",
+        ),
+        Limit(
+            lambda c: c["softmax_precision"] not in (None, *_FLOATS),
+            "softmax_precision is no floating-point type",
+        ),
+        Limit(
+            lambda c: c.get(6) is not None and (c.rank() != 4 or c.shape(6) != c.shape()[:1]),
+            "lengths are for each member of a batch that has heads",
+        ),
+    ),
+}
+"""By operator; what ``unsupported`` looks at before the schemas."""
 
 OLD_MEANING: dict[tuple[str, str], Attribute] = {
     ("RoiAlign", "coordinate_transformation_mode"): "output_half_pixel",
