@@ -422,6 +422,8 @@ class _Draw:
             splat = port.dims[0]
             assert isinstance(splat, ast.Splat) and isinstance(splat.expr, ast.Variable)
             shapes = self._variable(splat.expr.name, self._group)
+            if self.first is not None and shapes[0] != self.first:
+                raise _Astray
             operands = [TensorType(dtype, shape) for shape in shapes]
             self.operands[port.name] = operands[0]
             return operands

@@ -55,7 +55,8 @@ pattern is part of the last two: each of a pattern's nodes has its own.)"""
 @dataclass(frozen=True, slots=True)
 class Event:
     """A step of the algorithm, for those who want to watch: ``step`` is ``propose``, ``excluded``
-    (its key is in B), ``invalid``, ``reject``, ``accept`` or ``reset``; ``excludes``: members of B."""
+    (its key is in B), ``invalid``, ``reject``, ``accept`` or ``reset``; ``excludes``: how many
+    members B has."""
 
     step: str
     position: int
@@ -221,12 +222,17 @@ class Growth:
         accepted = self.guide.accepted[kind]
         if not accepted:
             return None
-        bound = {i: self._pick(accepted)}
+        tensor = self._pick(accepted)
+        if operator.demanded(i, tensor.type.dtype) is not None:
+            return None
+        bound = {i: tensor}
         for other, kind in ports:
             if other != i and rng.random() < self.options.join:
                 accepted = self.guide.accepted[kind]
                 if accepted:
-                    bound[other] = self._pick(accepted)
+                    tensor = self._pick(accepted)
+                    if operator.demanded(other, tensor.type.dtype) is None:
+                        bound[other] = tensor
         return bound
 
     def _pick(self, tensors: Sequence[int]) -> Tensor:
@@ -262,9 +268,9 @@ class Growth:
                 return False
             count = 1
             for extent in type.shape:
-                if extent.__class__ is not int or extent > options.max_extent:  # type: ignore[operator]
+                if extent.__class__ is not int or extent > options.max_extent:
                     return False
-                count *= extent  # type: ignore[operator]
+                count *= extent
             if count > options.max_elements:
                 return False
         dtypes = tuple([None if o is None else o.dtype for o in instance.operands])
