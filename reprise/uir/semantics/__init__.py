@@ -11,8 +11,21 @@ from __future__ import annotations
 
 from reprise.uir.semantics import (  # noqa: F401
     activation,
+    attention,
+    axis,
     binary,
+    convolution,
+    creation,
     elementwise,
+    indexing,
+    layout,
+    linear,
+    normalization,
+    pooling,
+    quantization,
+    recurrent,
+    reduction,
+    resampling,
 )
 from reprise.uir.semantics.evaluate import (
     WIDENED,
