@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from reprise.oracle.verdict import Verdict
+from reprise.oracle.verdict import Severity, Verdict
 
 SCHEMA_VERSION = 1
 """Of the store's tables; a store with a later one is refused."""
@@ -58,6 +58,7 @@ class Record:
     seconds: float = 0.0
     rejected: Counter[str] = field(default_factory=Counter)
     completed: tuple[str, ...] = ()
+    severity: Severity = Severity.NORMAL
 
 
 class End(Enum):
@@ -116,7 +117,7 @@ class Finding:
 class Signature:
     """All tests of one verdict with one signature that were filed under the same rule (or none).
 
-    ``title`` is the first one's; ``kept`` counts folders.
+    ``title`` and ``severity`` are the first one's; ``kept`` counts folders.
     """
 
     id: int
@@ -128,6 +129,7 @@ class Signature:
     kept: int
     first_index: int
     first_at: float
+    severity: Severity = Severity.NORMAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,12 @@ class Defect:
     def verdicts(self) -> tuple[Verdict, ...]:
         """Each kind of end that it came to, the first first."""
         return tuple(dict.fromkeys(s.verdict for s in self.signatures))
+
+    @property
+    def severity(self) -> Severity:
+        """Low only if all of it is."""
+        low = all(s.severity is Severity.LOW for s in self.signatures)
+        return Severity.LOW if low else Severity.NORMAL
 
     @property
     def first_index(self) -> int:

@@ -29,7 +29,7 @@ from reprise.campaign.records import (
     StoreError,
     Suppression,
 )
-from reprise.oracle.verdict import Verdict
+from reprise.oracle.verdict import Severity, Verdict
 
 STORE, FINDINGS = "store.sqlite", "findings"
 """What a run's folder holds, and the writer's lock (``writer.py``)."""
@@ -51,7 +51,7 @@ CREATE TABLE sessions (
 CREATE TABLE signatures (
     id INTEGER PRIMARY KEY, verdict TEXT NOT NULL, signature TEXT NOT NULL,
     rule TEXT NOT NULL,               -- '' for none
-    title TEXT NOT NULL, count INTEGER NOT NULL, kept INTEGER NOT NULL,
+    title TEXT NOT NULL, severity TEXT NOT NULL, count INTEGER NOT NULL, kept INTEGER NOT NULL,
     first_test INTEGER NOT NULL, first_at INTEGER NOT NULL,
     UNIQUE (verdict, signature, rule)
 );
@@ -188,10 +188,12 @@ def _read(db: sqlite3.Connection, path: Path) -> Run:
     counts = dict(db.execute("SELECT verdict, count(*) FROM tests GROUP BY verdict"))
     tests, cost = db.execute("SELECT count(*), coalesce(sum(cost), 0) FROM tests").fetchone()
     signatures = tuple(
-        Signature(id_, Verdict(v), text, rule or None, title, count, kept, first, at / 1000)
-        for id_, v, text, rule, title, count, kept, first, at in db.execute(
-            "SELECT id, verdict, signature, rule, title, count, kept, first_test, first_at"
-            " FROM signatures ORDER BY id"
+        Signature(
+            id_, Verdict(v), text, rule or None, title, count, kept, first, at / 1000, Severity(how)
+        )
+        for id_, v, text, rule, title, how, count, kept, first, at in db.execute(
+            "SELECT id, verdict, signature, rule, title, severity, count, kept, first_test,"
+            " first_at FROM signatures ORDER BY id"
         )
     )
     return Run(

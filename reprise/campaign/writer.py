@@ -90,6 +90,7 @@ class _SignatureRow:
 
     id: int
     title: str
+    severity: str
     count: int
     kept: int
     first_test: int
@@ -209,8 +210,8 @@ class RunWriter:
         self.committed = self.next
         (self._before,) = db.execute("SELECT coalesce(sum(seconds), 0.0) FROM sessions").fetchone()
         for verdict, signature, rule, *row in db.execute(
-            "SELECT verdict, signature, rule, id, title, count, kept, first_test, first_at"
-            " FROM signatures"
+            "SELECT verdict, signature, rule, id, title, severity, count, kept, first_test,"
+            " first_at FROM signatures"
         ):
             self._signatures[verdict, signature, rule] = _SignatureRow(*row)
 
@@ -290,7 +291,9 @@ class RunWriter:
         key = _key(record)
         row = self._signatures.get(key)
         if row is None:
-            row = _SignatureRow(len(self._signatures) + 1, record.title, 0, 0, record.index, at)
+            how = record.severity.value
+            number = len(self._signatures) + 1
+            row = _SignatureRow(number, record.title, how, 0, 0, record.index, at)
             self._signatures[key] = row
         row.count += 1
         row.kept += kept
@@ -302,7 +305,7 @@ class RunWriter:
         with self._transaction():
             db = self._database
             db.executemany(
-                "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET count = excluded.count, kept = excluded.kept",
                 [self._signature_row(key) for key in sorted(self._dirty, key=self._id_of)],
             )
@@ -329,7 +332,7 @@ class RunWriter:
 
     def _signature_row(self, key: _Key) -> tuple[object, ...]:
         row = self._signatures[key]
-        counts = (row.title, row.count, row.kept, row.first_test, row.first_at)
+        counts = (row.title, row.severity, row.count, row.kept, row.first_test, row.first_at)
         return (row.id, *key, *counts)
 
     def close(self) -> None:

@@ -1,0 +1,214 @@
+"""One process's share of a campaign: number in, test done out.
+
+A :class:`FuzzBench` has a generator, a lowering, a target's process and an oracle. Nothing that a
+test does to any of them stops it: what the target does is a verdict, and what goes wrong on our
+side is one too (``invalid``), with its traceback as evidence. Only a target that cannot be started
+at all ends the run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from reprise.campaign.filing import KnownBugs, RuleMatch
+from reprise.campaign.records import Confirmation, Record
+from reprise.campaign.writer import KEPT_VERDICTS
+from reprise.lower.lowering import Lowering, lowering
+from reprise.oracle.tolerance import Tolerance
+from reprise.oracle.verdict import Judgement, Verdict
+from reprise.synth.interface import Source, Synthesis
+from reprise.targets.discover import Target, TargetError
+from reprise.targets.interface import Ended, Outcome
+from reprise.targets.process import Limits, TargetProcess
+from reprise.uir.graph import Array
+from reprise.uir.program import Program
+from reprise.uir.text import print_uir
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What the oracle says of a program, the outcome that it looked at first (None: there was
+    nothing to run), and how far apart its outputs may be, one by one."""
+
+    judgement: Judgement
+    outcome: Outcome | None = None
+    tolerances: tuple[Tolerance, ...] = ()
+
+
+class Oracle(Protocol):
+    """Runs a lowered program, as often as it takes, and judges it."""
+
+    def __call__(
+        self, program: Program, model: bytes, process: TargetProcess, /
+    ) -> Examination: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """What is needed to write a finding's folder. ``model`` is empty if there was none."""
+
+    program: str
+    name: str
+    model: bytes
+    inputs: dict[str, Array]
+    outcome: Outcome | None
+    judgement: Judgement
+    matches: tuple[RuleMatch, ...] = ()
+    tolerances: tuple[Tolerance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A test, done; an exhibit comes with the verdicts that may keep a folder."""
+
+    record: Record
+    exhibit: Exhibit | None = None
+
+
+@dataclass(frozen=True)
+class Fuzzing:
+    """How to set up a bench, in any process (see :class:`~reprise.campaign.scheduler.Work`).
+
+    ``source``, ``oracle`` and ``known`` make the generator, the oracle and the known bugs; they
+    are functions, or values that can be called, that can be pickled.
+    """
+
+    target: Target
+    source: Callable[[], Source]
+    oracle: Callable[[Target], Oracle]
+    known: Callable[[], KnownBugs]
+    limits: Limits = field(default_factory=Limits)
+
+    def open(self) -> FuzzBench:
+        return FuzzBench(self)
+
+    def abandoned(self, item: int, /) -> Tested:
+        judgement = Judgement(
+            Verdict.INVALID,
+            "reprise: process died",
+            "the fuzzer's own process died twice on this test",
+        )
+        record = Record(item, judgement.verdict, judgement.signature, judgement.title)
+        return Tested(record, Exhibit("", "", b"", {}, None, judgement))
+
+
+class FuzzBench:
+    """See the module. Closing it ends the target's process."""
+
+    def __init__(self, work: Fuzzing) -> None:
+        self._work = work
+        self._source = work.source()
+        self._lowering: Lowering = lowering(work.target.lowering)
+        self._oracle = work.oracle(work.target)
+        self._known: KnownBugs | None = None
+        self.process = TargetProcess(work.target, work.limits)
+
+    def run(self, batch: Sequence[int], /) -> Iterator[Tested]:
+        for index in batch:
+            yield self.test(index)
+
+    def close(self) -> None:
+        self.process.close()
+
+    def test(self, index: int) -> Tested:
+        """Make and judge one program. Raises TargetError if the target cannot be started."""
+        try:
+            synthesis = self._source.program(index)
+        except Exception as error:
+            judgement = _fault("generate", error)
+            record = Record(index, judgement.verdict, judgement.signature, judgement.title)
+            return Tested(record, Exhibit("", "", b"", {}, None, judgement))
+        start = time.monotonic()
+        model, examination = self._examine(synthesis.program)
+        outcome, judgement = examination.outcome, examination.judgement
+        record = Record(
+            index,
+            judgement.verdict,
+            judgement.signature,
+            judgement.title,
+            seconds=time.monotonic() - start if outcome is None else outcome.seconds,
+            rejected=synthesis.rejected,
+            completed=synthesis.completed,
+            severity=judgement.severity,
+        )
+        if judgement.verdict not in KEPT_VERDICTS:
+            return Tested(record)
+        return self._filed(record, synthesis, model, examination)
+
+    def confirm(self, record: Record, runs: int) -> Confirmation:
+        """Make the same program again and judge it ``runs`` times."""
+        program = self._source.program(record.index).program
+        agreed = 0
+        for _ in range(runs):
+            judgement = self._examine(program)[1].judgement
+            same = (judgement.verdict, judgement.signature)
+            agreed += same == (record.verdict, record.signature)
+        return Confirmation(runs, agreed)
+
+    def _examine(self, program: Program) -> tuple[bytes, Examination]:
+        model = b""
+        try:
+            reason = self._unsupported(program)
+            if reason is not None:
+                return b"", Examination(Judgement(Verdict.UNSUPPORTED, reason, reason))
+            model = self._lowering.lower(program.graph)
+            examination = self._oracle(program, model, self.process)
+        except TargetError:
+            raise
+        except Exception as error:
+            return model, Examination(_fault("judge" if model else "lower", error))
+        outcome = examination.outcome
+        if outcome is not None and outcome.ended is Ended.UNSTARTED:
+            raise TargetError(outcome.log)
+        return model, examination
+
+    def _unsupported(self, program: Program) -> str | None:
+        """Why the target's language cannot say the program, or None."""
+        for node in program.graph.nodes:
+            operands = [None if t is None else t.type for t in node.inputs]
+            reason = self._lowering.unsupported(node.op, operands, node.attributes)
+            if reason is not None:
+                return f"{node.op}: {reason}"
+        return None
+
+    def _filed(
+        self, record: Record, synthesis: Synthesis, model: bytes, examination: Examination
+    ) -> Tested:
+        program, judgement = synthesis.program, examination.judgement
+        matches: tuple[RuleMatch, ...] = ()
+        if judgement.verdict.is_finding:
+            if self._known is None:
+                self._known = self._work.known()
+            matches = self._known.matches(program.graph)
+            if matches:
+                passes = self.process.passes(model)
+                record = replace(record, rule=self._known.file(judgement, matches, passes))
+        exhibit = Exhibit(
+            print_uir(program.graph),
+            program.name,
+            model,
+            program.inputs,
+            examination.outcome,
+            judgement,
+            matches,
+            examination.tolerances,
+        )
+        return Tested(record, exhibit)
+
+
+def _fault(doing: str, error: Exception) -> Judgement:
+    """Our own mistake as a verdict: the same for the same place in our code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{os.path.basename(frames[-1].filename)}:{frames[-1].name}" if frames else ""
+    name = type(error).__name__
+    return Judgement(
+        Verdict.INVALID,
+        f"reprise: {doing} | {name} | {place}",
+        f"our own fault, to {doing} it: {name}: {' '.join(str(error).split())[:200]}",
+        {"traceback": "".join(traceback.format_exception(error))[-8000:]},
+    )

@@ -1,0 +1,223 @@
+"""A finding's folder: everything that a triager needs, and nothing that needs Reprise.
+
+    program.uir    the program, to read and to run again with any target
+    model.onnx     what the target was given (model.py for torch and TVM)
+    inputs.npz     the values of its inputs, by name
+    outputs.npz    what came out, ``MODE.N`` for the N-th output in each mode
+    repro.py       runs alone: prints versions; exit code 1: still fails, 0: it does not
+    target.py      how the target is called, if it is not one that ships
+    finding.json   verdict, signature, evidence, versions, seed and number, known rules
+
+:func:`finding_files` makes them; :func:`read_detail` reads ``finding.json``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reprise.campaign.bench import Exhibit, Tested
+from reprise.campaign.filing import RuleMatch
+from reprise.campaign.records import Confirmation, RunInfo, StoreError
+from reprise.campaign.repro import repro
+from reprise.campaign.store import finding_id
+from reprise.oracle.verdict import Verdict
+from reprise.targets.discover import Target
+from reprise.targets.interface import Failure, Outcome
+from reprise.uir.graph import Array
+
+MODEL_FILES = {"onnx": "model.onnx", "torch": "model.py", "relax": "model.py"}
+"""The name of a lowered program's file."""
+
+_PLAIN_KINDS = "biufc"
+_LOG = 8000
+
+
+def finding_files(
+    tested: Tested, info: RunInfo, target: Target, confirmation: Confirmation | None
+) -> dict[str, bytes]:
+    """The files of a finding's folder, by name."""
+    exhibit = tested.exhibit
+    assert exhibit is not None
+    files: dict[str, bytes] = {}
+    if exhibit.program:
+        files["program.uir"] = exhibit.program.encode()
+        files["inputs.npz"] = npz(exhibit.inputs)
+    if exhibit.model:
+        files[MODEL_FILES[target.lowering]] = exhibit.model
+    outputs = _outputs(exhibit.outcome)
+    if outputs:
+        files["outputs.npz"] = npz(outputs)
+    if exhibit.model and exhibit.outcome is not None and tested.record.verdict.is_finding:
+        script = repro(tested.record, exhibit, info, target)
+        files["repro.py"] = script.encode()
+        if '"target.py"' in script:
+            files["target.py"] = target.file.read_bytes()
+    description = _description(tested, exhibit, info, confirmation)
+    description["files"] = sorted([*files, "finding.json"])
+    files["finding.json"] = (json.dumps(_plain(description), indent=2) + "\n").encode()
+    return files
+
+
+def _description(
+    tested: Tested, exhibit: Exhibit, info: RunInfo, confirmation: Confirmation | None
+) -> dict[str, object]:
+    record, outcome = tested.record, exhibit.outcome
+    return {
+        "id": finding_id(record.index),
+        "program": exhibit.name,
+        "seed": info.seed,
+        "index": record.index,
+        "verdict": record.verdict.value,
+        "signature": record.signature,
+        "title": record.title,
+        "severity": record.severity.value,
+        "rule": record.rule,
+        "matches": [asdict(match) for match in exhibit.matches],
+        "confirmation": None
+        if confirmation is None
+        else {**asdict(confirmation), "flaky": confirmation.flaky},
+        "evidence": exhibit.judgement.evidence,
+        "tolerances": [asdict(tolerance) for tolerance in exhibit.tolerances],
+        "outcome": None if outcome is None else _described(outcome),
+        "target": info.target,
+        "versions": info.versions,
+    }
+
+
+def _described(outcome: Outcome) -> dict[str, object]:
+    return {
+        "ended": outcome.ended.value,
+        "mode": outcome.mode,
+        "stage": outcome.stage.value if outcome.stage else None,
+        "signal": outcome.signal,
+        "failures": {
+            mode: _failure(result.failure)
+            for mode, result in outcome.results.items()
+            if result.failure is not None
+        },
+        "log": outcome.log[-_LOG:],
+    }
+
+
+def _failure(failure: Failure) -> dict[str, object]:
+    return {**asdict(failure), "stage": failure.stage.value}
+
+
+def _outputs(outcome: Outcome | None) -> dict[str, Array]:
+    if outcome is None:
+        return {}
+    return {
+        f"{mode}.{number}": array
+        for mode, result in outcome.results.items()
+        for number, array in enumerate(result.outputs or ())
+    }
+
+
+def npz(arrays: Mapping[str, Array]) -> bytes:
+    """Arrays in numpy's format. Element types that numpy does not know itself (bfloat16, …) are
+    stored as unsigned integers of the same bits, with the type after the name: ``x:bfloat16``."""
+    stored: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind in _PLAIN_KINDS:
+            stored[name] = array
+        elif array.dtype.kind in "OU":
+            stored[name] = array.astype(str)
+        else:
+            stored[f"{name}:{array.dtype.name}"] = array.view(f"u{array.dtype.itemsize}")
+    buffer = io.BytesIO()
+    np.savez(buffer, **stored)
+    return buffer.getvalue()
+
+
+def read_npz(path: Path) -> dict[str, Array]:
+    """The arrays of a finding's ``inputs.npz`` or ``outputs.npz``. Raises OSError, ValueError."""
+    from reprise.uir.types import numpy_dtype
+
+    arrays: dict[str, Array] = {}
+    with np.load(path, allow_pickle=False) as stored:
+        for key in stored.files:
+            name, _, dtype = key.rpartition(":")
+            if name:
+                arrays[name] = stored[key].view(numpy_dtype(dtype))
+            else:
+                arrays[key] = stored[key]
+    return arrays
+
+
+def _plain(value: object) -> object:
+    """``value`` with what JSON cannot hold made text or plain numbers."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case float() | np.floating():
+            number = float(value)
+            return number if np.isfinite(number) else str(number)
+        case bool() | int() | str() | None:
+            return value
+        case np.integer():
+            return int(value)
+        case np.ndarray():
+            return _plain(value.tolist())
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item) for item in value]
+        case _:
+            return str(value)
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What ``finding.json`` says; ``raw`` has it all."""
+
+    id: str
+    program: str
+    seed: int
+    index: int
+    verdict: Verdict
+    signature: str
+    title: str
+    rule: str | None
+    matches: tuple[RuleMatch, ...]
+    confirmation: Confirmation | None
+    evidence: dict[str, Any]
+    target: str
+    versions: dict[str, str]
+    files: Sequence[str]
+    raw: dict[str, Any]
+
+
+def read_detail(folder: Path) -> Detail:
+    """A finding's description. Raises StoreError if it is missing or damaged."""
+    path = folder / "finding.json"
+    try:
+        raw = json.loads(path.read_text("utf-8"))
+        confirmation = raw["confirmation"]
+        return Detail(
+            id=raw["id"],
+            program=raw["program"],
+            seed=raw["seed"],
+            index=raw["index"],
+            verdict=Verdict(raw["verdict"]),
+            signature=raw["signature"],
+            title=raw["title"],
+            rule=raw["rule"],
+            matches=tuple(RuleMatch(**match) for match in raw["matches"]),
+            confirmation=None
+            if confirmation is None
+            else Confirmation(confirmation["runs"], confirmation["agreed"]),
+            evidence=raw["evidence"],
+            target=raw["target"],
+            versions=raw["versions"],
+            files=tuple(raw["files"]),
+            raw=raw,
+        )
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: damaged ({type(error).__name__}: {error})") from error

@@ -1,0 +1,202 @@
+"""The campaign: batches of numbers out, tests done in, everything recorded in order.
+
+The programs are numbered, each number is done once, and results are recorded by number: the store
+says the same whatever the number of processes, times aside. What is told to anybody has been
+committed before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from reprise.campaign.bench import FuzzBench, Fuzzing, Tested
+from reprise.campaign.findings import finding_files
+from reprise.campaign.interrupts import Interrupted, Interrupts, TimeIsUp
+from reprise.campaign.records import FIRST_KEPT, Confirmation, End, Record, StoreError
+from reprise.campaign.scheduler import InProcess, LocalProcesses, Scheduler
+from reprise.campaign.writer import RunWriter
+from reprise.oracle.verdict import Verdict
+from reprise.targets.discover import TargetError
+
+CONFIRMATIONS = 3
+"""How often a finding that keeps a folder is run again."""
+_COMMIT_SECONDS = 1.0
+_BATCH_SECONDS = 0.25
+_BATCH_MOST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to end: after so many tests, or seconds of fuzzing, of the whole run. None: never."""
+
+    tests: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """How a session stands: for those who watch. Suppression and verdicts count this session;
+    ``tests`` and ``signatures`` the run."""
+
+    tests: int = 0
+    budget: Budget = field(default_factory=Budget)
+    began: float = field(default_factory=time.monotonic)
+    done: int = 0
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    signatures: set[tuple[Verdict, str]] = field(default_factory=set)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def seconds(self) -> float:
+        """Of this session."""
+        return time.monotonic() - self.began
+
+    @property
+    def rate(self) -> float:
+        """Tests a second."""
+        return self.done / max(self.seconds, 1e-9)
+
+    def count(self, record: Record) -> None:
+        self.tests = record.index + 1
+        self.done += 1
+        self.verdicts[record.verdict] += 1
+        self.rejected.update(record.rejected)
+        if record.verdict.is_finding:
+            self.signatures.add((record.verdict, record.signature))
+
+
+class Watch(Protocol):
+    """Somebody who looks on. Called from the loop, so quickly."""
+
+    def began(self, tally: Tally, path: Path) -> None: ...
+
+    def tested(self, tally: Tally) -> None: ...
+
+    def found(self, record: Record, confirmation: Confirmation | None) -> None:
+        """A signature that the run had not met before; committed."""
+        ...
+
+    def ended(self) -> None: ...
+
+
+class Campaign:
+    """One session of a run, from ``writer.next`` on.
+
+    ``jobs`` processes work; with one, the work is done in this process. Findings that keep a
+    folder are run again in a target process that does nothing else.
+    """
+
+    def __init__(
+        self,
+        writer: RunWriter,
+        work: Fuzzing,
+        budget: Budget,
+        watch: Watch,
+        *,
+        jobs: int = 1,
+        keep: int = FIRST_KEPT,
+        scheduler: Scheduler[int, Tested] | None = None,
+    ) -> None:
+        self.writer = writer
+        self.work = work
+        self.budget = budget
+        self.watch = watch
+        self.jobs = jobs
+        self.keep = keep
+        self.tally = Tally(writer.next, budget)
+        self._scheduler = scheduler
+        self._confirming: FuzzBench | None = None
+        self._committed_at = time.monotonic()
+
+    def run(self) -> End:
+        """Fuzz until the budget is spent or somebody ends it; commits all that was recorded.
+
+        Raises StoreError (with what to do), TargetError if the target can no longer be started,
+        SchedulerError. The writer stays open.
+        """
+        seconds = self.budget.seconds
+        left = None if seconds is None else max(0.0, seconds - self.writer.seconds)
+        self.watch.began(self.tally, self.writer.path)
+        end = End.FAILED
+        try:
+            with Interrupts(left) as interrupts:
+                try:
+                    self._loop(interrupts)
+                    end = End.DONE
+                except TimeIsUp:
+                    end = End.DONE
+                except Interrupted:
+                    end = End.INTERRUPTED
+                except TargetError:
+                    self.writer.commit(End.FAILED)
+                    raise
+                self.writer.commit(end)
+        except StoreError as error:
+            raise StoreError(
+                f"{error}\n  {self.writer.committed} tests are recorded; mend this, then: "
+                f"reprise fuzz --resume {self.writer.path}"
+            ) from error
+        finally:
+            self.watch.ended()
+            self._close()
+        return end
+
+    def _loop(self, interrupts: Interrupts) -> None:
+        with interrupts.heeded():
+            if self._scheduler is None:
+                self._scheduler = (
+                    InProcess(self.work.open())
+                    if self.jobs == 1
+                    else LocalProcesses(self.work, self.jobs)
+                )
+        results = self._scheduler.run(self._batches())
+        while True:
+            confirmation = None
+            with interrupts.heeded():
+                tested = next(results, None)
+                if tested is None:
+                    return
+                keeps = self.writer.wants_folder(tested.record, self.keep)
+                if keeps and tested.record.verdict.is_finding:
+                    confirmation = self._confirm(tested.record)
+            self._record(tested, keeps, confirmation)
+
+    def _record(self, tested: Tested, keeps: bool, confirmation: Confirmation | None) -> None:
+        record, writer = tested.record, self.writer
+        files = None
+        if keeps and tested.exhibit is not None:
+            files = finding_files(tested, writer.info, self.work.target, confirmation)
+        is_news = record.verdict.is_finding and writer.is_new(record)
+        writer.add(record, files, confirmation)
+        self.tally.count(record)
+        if is_news or time.monotonic() - self._committed_at >= _COMMIT_SECONDS:
+            writer.commit()
+            self._committed_at = time.monotonic()
+        self.watch.tested(self.tally)
+        if is_news:
+            self.watch.found(record, confirmation)
+
+    def _confirm(self, record: Record) -> Confirmation:
+        if self._confirming is None:
+            self._confirming = self.work.open()
+        return self._confirming.confirm(record, CONFIRMATIONS)
+
+    def _batches(self) -> Iterator[Sequence[int]]:
+        """Numbers in batches that take about a quarter of a second of one process."""
+        start, stop = self.writer.next, self.budget.tests
+        while stop is None or start < stop:
+            size = max(1, min(_BATCH_MOST, int(self.tally.rate / self.jobs * _BATCH_SECONDS)))
+            end = start + size if stop is None else min(stop, start + size)
+            yield range(start, end)
+            start = end
+
+    def _close(self) -> None:
+        if self._scheduler is not None:
+            self._scheduler.close()
+        if self._confirming is not None:
+            self._confirming.close()
