@@ -155,7 +155,7 @@ class Runner:
                 given[meta.name] = value.ortvalue_from_numpy(array, cpu)
         outputs = []
         results = session.run_with_ort_values(given, names, None)
-        for meta, result in zip(session.outputs_meta, results, strict=True):
+        for meta, result in zip(session.outputs_meta, results):  # noqa: B905  (Python 3.9)
             if meta.type in _EXTENSIONS:
                 shape = tuple(result.shape())
                 size = int(np.prod(shape, dtype=np.int64)) * dtype(meta.type).itemsize

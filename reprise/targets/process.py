@@ -33,6 +33,10 @@ from reprise.targets.worker import NO_MODE, STAGES
 _HERE = Path(__file__).parent
 _TICK = 0.05
 """Seconds between looks at a worker's memory."""
+_COLLECTING = 1.0
+"""Seconds that a worker has at least to hand over what it has when we come for it."""
+_DYING = 3.0
+"""Seconds that a process may take from closing its connection to its end."""
 _LOG_BYTES = 16_384
 _STARTS = 2
 """How often a worker is started before a job is given up as unstarted."""
@@ -46,7 +50,7 @@ _SINGLE_THREADED = {
 class Limits:
     """What a job may take: seconds on the clock and resident MiB of its process (0: no limit; it
     is looked at twenty times a second). A worker that holds more than half of that between two
-    jobs is replaced, so that no job is blamed for what its predecessors leaked."""
+    jobs, or has died there, is replaced: no job is blamed for what others left behind."""
 
     seconds: float = 60.0
     memory_mib: int = 4096
@@ -152,7 +156,7 @@ class _Worker:
                 raise _Lost(Ended.MEMORY)
         if self._socket.fileno() in ready:
             return
-        if self._death in ready or (self._death is None and self._is_dead()):
+        if self._death in ready or (self._death is None and self.is_dead()):
             raise _Lost(Ended.DIED)
         if now >= deadline:
             raise _Lost(Ended.HANG)
@@ -198,14 +202,15 @@ class _Worker:
     def _wait(self, seconds: float) -> bool:
         """Whether the process ends by itself within ``seconds``."""
         limit = time.monotonic() + seconds
-        while not self._is_dead():
+        while not self.is_dead():
             if time.monotonic() >= limit:
                 return False
             self._drain_log()  # it may be waiting to print
             time.sleep(0.002)
         return True
 
-    def _is_dead(self) -> bool:
+    def is_dead(self) -> bool:
+        """Whether the process has ended (it is not reaped yet)."""
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
         try:
             return os.waitid(os.P_PID, self.pid, options) is not None
@@ -299,9 +304,12 @@ class TargetProcess:
         worker = self._worker
         assert worker is not None
         results: dict[str, ModeResult] = {}
+        # If we come late, it may have been waiting for us to take a large answer.
+        late = time.monotonic() + min(_COLLECTING, self.limits.seconds)
+        deadline = max(self._submitted + self.limits.seconds, late)
         try:
             for index, mode in enumerate(job.modes):
-                frame = worker.receive(self._submitted + self.limits.seconds)
+                frame = worker.receive(deadline)
                 results[mode] = _result(frame, self._sent, index)
         except _Lost as lost:
             return self._lost(lost, results, job)
@@ -334,11 +342,11 @@ class TargetProcess:
     def _ready(self) -> None:
         """Have a worker that can take a job. Raises TargetError."""
         worker, limit = self._worker, self.limits.memory_mib
-        if worker is not None and limit and worker.resident_mib() * 2 > limit:
-            worker.end(1.0)
+        if worker is not None:
+            if not worker.is_dead() and not (limit and worker.resident_mib() * 2 > limit):
+                return
             self._worker = None
-        if self._worker is not None:
-            return
+            worker.end(1.0)
         for attempt in range(_STARTS):
             try:
                 self.start()
@@ -358,7 +366,7 @@ class TargetProcess:
         try:
             frame = worker.receive(time.monotonic() + self.limits.startup_seconds)
         except _Lost as lost:
-            how = worker.end(1.0 if lost.ended is Ended.DIED else 0.0)
+            how = worker.end(_DYING if lost.ended is Ended.DIED else 0.0)
             raise TargetError(self._why_not_started(lost, how, worker)) from lost
         message = frame.message
         if message.get("kind") == "ready" and isinstance(message.get("versions"), dict):
@@ -394,7 +402,7 @@ class TargetProcess:
         seconds = time.monotonic() - self._submitted
         number, stage = worker.where()
         mode = job.modes[number] if number < len(job.modes) else None
-        how = worker.end(5.0 if lost.ended is Ended.DIED else 0.0)
+        how = worker.end(_DYING if lost.ended is Ended.DIED else 0.0)
         died = lost.ended is Ended.DIED
         log = "\n".join(part for part in (worker.log(), lost.note) if part)
         if died and how == "killed":  # it only closed its connection

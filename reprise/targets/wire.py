@@ -131,6 +131,8 @@ def _unpack(head: tuple[int, int], body: memoryview) -> Frame:
         arrays = {}
         at = length
         for name, dtype, shape in message.pop("arrays"):
+            if min(shape, default=0) < 0:
+                raise WireError("a negative extent")
             array: Any = np.ndarray(shape, _dtype(dtype), body, at)
             arrays[str(name)] = array
             at += array.nbytes + -array.nbytes % _ALIGNMENT
@@ -146,7 +148,7 @@ def _raw(data: Any) -> memoryview:
 
 @functools.lru_cache(maxsize=256)
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    if dtype.kind in _NUMPY_KINDS and dtype.isnative:
+    if dtype.kind in _NUMPY_KINDS:
         return dtype.str
     if dtype.name in _EXTENSIONS:
         return dtype.name
@@ -160,7 +162,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
         extension: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return extension
-    dtype: np.dtype[Any] = np.dtype(name)
+    dtype: np.dtype[Any] = np.dtype(str(name))  # None would be float64
     if dtype.kind not in _NUMPY_KINDS:
         raise WireError(f"no such element type: {name!r}")
     return dtype
