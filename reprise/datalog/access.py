@@ -15,7 +15,7 @@ from reprise.datalog.arithmetic import constant_text
 from reprise.datalog.clauses import BodyLiteral
 from reprise.datalog.layout import Layout, Shape
 from reprise.datalog.rowcode import admit, identical, key_text, row_text
-from reprise.datalog.values import constant
+from reprise.datalog.values import constant, is_entity
 from reprise.datalog.variants import Catalog
 from reprise.lang.core import Atom, Const, Expr, Var
 
@@ -86,7 +86,8 @@ class Reach:
         bucket, covered = self._bucket(atom, layout, known)
         if known == covered and self._only_existence(atom, known, needed):
             return Access((2, 0, bucket), atom, "test", self._truth(bucket, known), known)
-        cost = (4, size * 8 - len(covered), bucket) if known else (6, size, bucket)
+        spread = self._spread(layout, covered) * 1_000 + size * 8 - len(covered)
+        cost = (4, spread, bucket) if known else (6, size, bucket)
         return Access(cost, atom, "each", self._iterable(atom, layout, bucket, covered), covered)
 
     def _promise(self, atom: Atom, layout: Layout, known: frozenset[int], left: Others) -> int:
@@ -102,6 +103,17 @@ class Reach:
             if i not in known and isinstance(term, Var)
         ]
         return symbols * 10_000 + len(tested) * 100 + left(fresh)
+
+    def _spread(self, layout: Layout, columns: frozenset[int]) -> int:
+        """How large the buckets of an index on some columns tend to be.
+
+        An entity has few rows; a symbol outside the key (an operator) tells entities apart; parts
+        of the key (an attribute's name, a position) do not.
+        """
+        found = [layout.relation.columns[i] for i in columns]
+        if any(is_entity(column.type) for column in found):
+            return 0
+        return 1 if any(column.type == "sym" and not column.key for column in found) else 2
 
     def _only_existence(self, atom: Atom, known: frozenset[int], needed: Mapping[str, int]) -> bool:
         """Whether it only matters that there is a matching row, not which."""

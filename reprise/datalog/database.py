@@ -19,7 +19,7 @@ from reprise.datalog.errors import MarkError, RowError
 from reprise.datalog.evaluate import Evaluation, LogEntry
 from reprise.datalog.facts import Delta, Facts, cancel, grouped, rereadable
 from reprise.datalog.growth import Mode, ownership
-from reprise.datalog.load import adapt, loader_source
+from reprise.datalog.load import Loader, adapt, ingest_source, loader_source
 from reprise.datalog.runtime import Limits, Runtime
 from reprise.datalog.store import Store
 from reprise.datalog.values import box, plain_rows
@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from reprise.datalog.kept import Kept
 
 _GROWTH, _EDIT = int(Mode.GROWTH), int(Mode.EDIT)
+_FEW = 100
+"""Facts in a commit that are loaded one by one; of more, those of one relation go together."""
+_ALIKE = 4
+"""Commits with the same relations and indexes, after which a function is made to load them all."""
+_MOST_INGESTED = 16
+"""Relations that this function tells apart itself, one after the other."""
 _GIVEN = "$given"
 """Marks the hidden relation of the facts that are given for a derived relation."""
 
@@ -63,6 +69,9 @@ class Database:
         self._marks: list[int] = []
         self._proposing = False
         self._loaders = _Loaders(self._make_loader)
+        self._ingest: Callable[[Any], None] | None = None
+        self._loads_alike = 0
+        self._runtime.environment["load_other"] = self._load_other
         self._asserted: dict[str, str] = {}
         self._kept: Kept | None = None
         self._blueprint = self._first_blueprint(program, cache, checked)
@@ -113,9 +122,9 @@ class Database:
 
     def relation(self, name: str) -> Relation:
         """The schema of a relation; :class:`RowError` if there is none of that name."""
-        found = self._relations.get(name)
+        found = self._relations.get(name) if _named(name) else None
         if found is None:
-            raise RowError(f"no relation is called `{name}`")
+            raise RowError(f"no relation is called {_quoted(name)}")
         return found
 
     def extend(self, program: Program) -> Changes:
@@ -165,6 +174,8 @@ class Database:
             if name not in self._runtime.views:
                 self._runtime.add_view(view)
         self._loaders.clear()
+        self._ingest = None
+        self._loads_alike = 0
         self._evaluation = Evaluation(self._blueprint, self._runtime, self._log)
 
     def _let_assert(self, name: str) -> None:
@@ -317,40 +328,65 @@ class Database:
 
     def _load(self, adds: Facts) -> None:
         """Store base rows; the loaders note which are new."""
-        loaders = self._loaders
-        name = ""
-        row: Any = ()
         try:
-            if isinstance(adds, Mapping):
-                for name, rows in adds.items():
-                    load = loaders[name]
-                    for row in rows:
-                        load(row)
-            else:
-                for name, row in adds:
-                    loaders[name](row)
-        except (TypeError, ValueError):
-            if name in self._runtime.stores:
-                adapt(self._runtime.stores[name].layout.relation, row)
+            if type(adds) is list and len(adds) <= _FEW and self._ingest is not None:
+                self._ingest(adds)
+                return
+            for name, rows in grouped(adds).items():
+                self._loaders[name](rows)
+            self._prepare_ingest()
+        except (TypeError, ValueError, AttributeError):
+            self._blame(adds)
             raise
+
+    def _blame(self, facts: Facts) -> None:
+        """Raise :class:`RowError` for the first of some facts that is none."""
+        pairs = (
+            [(name, row) for name, rows in facts.items() for row in rows]
+            if isinstance(facts, Mapping)
+            else facts
+        )
+        for fact in pairs:
+            if not isinstance(fact, (tuple, list)) or len(fact) != 2:
+                raise RowError(f"a fact is a relation's name and a row, but got {fact!r}")
+            adapt(self._base_store(fact[0]).layout.relation, fact[1])
+
+    def _prepare_ingest(self) -> None:
+        """Have all relations that have got facts loaded by one function, once they are known."""
+        self._loads_alike += 1
+        if self._loads_alike < _ALIKE:
+            return
+        names = list(self._loaders)[:_MOST_INGESTED]
+        source = ingest_source([self._loader(name) for name in names])
+        self._ingest = self._evaluation.compiler.loader("ingest", source)
+
+    def _load_other(self, name: str, row: Any) -> None:
+        """Store a row of a relation that ``ingest`` does not know."""
+        self._loaders[name]((row,))
+
+    def _loader(self, name: str) -> Loader:
+        store = self._base_store(name)
+        return Loader(store.layout, ownership(store.layout.relation), tuple(store.indexes))
 
     def _make_loader(self, name: str) -> Any:
         """The loader of a relation's rows, or of those given for it if it is derived."""
+        store = self._base_store(name)
         if name in self._derived and name not in self._asserted:
             raise _GivenError(name)
-        store = self._base_store(name)
-        owned = ownership(store.layout.relation)
-        source = loader_source(store.layout, owned, store.indexes)
+        self._forget_loader(store)
+        source = loader_source(self._loader(name))
         return self._evaluation.compiler.loader(f"load_{store.layout.name}", source)
 
     def _base_store(self, name: str) -> Store:
-        store = self._runtime.stores.get(self._asserted.get(name, name))
+        store = self._runtime.stores.get(self._asserted.get(name, name)) if _named(name) else None
         if store is None:
-            raise RowError(f"no relation is called `{name}`")
+            raise RowError(f"no relation is called {_quoted(name)}")
         return store
 
     def _forget_loader(self, store: Store) -> None:
         self._loaders.pop(store.name.removesuffix(_GIVEN), None)
+        self._ingest = None
+        self._loads_alike = 0
 
     def _unload(self, deletes: Facts, minus: Delta) -> None:
         """Remove base rows, as far as they are there."""
@@ -434,6 +470,14 @@ def _check(rules: Iterable[Rule], program: Program) -> None:
     if problems:
         raise RulesError(problems)
     stratify(program)
+
+
+def _named(name: object) -> bool:
+    return isinstance(name, str)
+
+
+def _quoted(name: object) -> str:
+    return f"`{name}`" if isinstance(name, str) else repr(name)
 
 
 class _GivenError(Exception):

@@ -160,16 +160,20 @@ class Evaluation:
         A live handler follows the list of new rows while it grows.
         """
         rows = store.new
-        while start < len(rows):
-            if handler.live:
-                following: Any = iter(rows)
+        if handler.live:
+            following: Any = iter(rows)
+            if start:
                 following.__setstate__(start)
+            while start < len(rows):
+                if start:
+                    self._runtime.look()
                 handler.run(islice(following, _CHUNK))
-                start = min(start + _CHUNK, len(rows))
-            else:
-                batch = rows[start : start + _CHUNK]
-                handler.run(batch)
-                start += len(batch)
+                start += _CHUNK
+            return len(rows)
+        while start < len(rows):
+            batch = rows[start : start + _CHUNK]
+            handler.run(batch)
+            start += len(batch)
             if len(rows) > _CHUNK:
                 self._runtime.look()
         return start

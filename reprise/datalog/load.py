@@ -1,15 +1,18 @@
-"""Loaders: generated functions that check and store one base row of one relation.
+"""Loaders: generated functions that check and store base rows.
 
 A loader checks column types, refuses a second row with the same key, maintains the indexes that
-exist, notes how the row bears on the commit's :class:`~reprise.datalog.growth.Mode` (the globals
-``LOW``, ``TOP``, ``MODE`` and ``OWNER``), and enters the row, if it is new, into ``GIVEN``, the
-commit's new base rows by relation. Invariant: a row is in ``GIVEN`` exactly if this commit put it
-into the primary and all indexes, also when the loader stops with an error.
+exist, notes how the rows bear on the commit's :class:`~reprise.datalog.growth.Mode` (the globals
+``LOW``, ``TOP``, ``MODE`` and ``OWNER``), and enters each row, if it is new, into ``GIVEN``, the
+commit's new base rows by relation. There is one for each relation, for many rows at once, and one
+*ingest* for all that arrive together with a node, where calls would cost more than the work.
+Invariant: a row is in ``GIVEN`` exactly if this commit put it into the primary and all indexes,
+also when a loader stops with an error; the other globals are right only if it does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from reprise.datalog.errors import KeyConflictError, RowError
@@ -27,6 +30,15 @@ _WRONG_TYPE = {
     "any": "type({0}) is not str and type({0}) is not int",
 }
 _WRONG_ENTITY = "type({0}) is not int or {0} < 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """What a loader has to know of a relation: its layout, what its rows promise, its indexes."""
+
+    layout: Layout
+    owned: Ownership | None
+    indexes: tuple[tuple[int, ...], ...]
 
 
 def adapt(relation: Relation, row: Sequence[Any]) -> Row:
@@ -50,10 +62,57 @@ def conflict(store: Store, old: Row, new: Row) -> NoReturn:
     raise KeyConflictError(store.name, tuple(map(plain, old)), tuple(map(plain, new)))
 
 
-def loader_source(
-    layout: Layout, owned: Ownership | None, indexes: Iterable[tuple[int, ...]]
-) -> str:
-    """The text of ``load_<relation>(row)``."""
+def loader_source(loader: Loader) -> str:
+    """The text of ``load_<relation>(rows)``."""
+    given = f"GIVEN.get({loader.layout.relation.name!r})"
+    lines = [
+        *_PROLOGUE,
+        f"{_given(loader)} = {given}",
+        "for row in rows:",
+        *(f"    {line}" for line in _row_lines(loader)),
+        _EPILOGUE,
+    ]
+    return _function(f"load_{loader.layout.name}", "rows", lines)
+
+
+def ingest_source(loaders: Sequence[Loader]) -> str:
+    """The text of ``ingest(facts)``, for (relation, row) pairs of a commit's beginning.
+
+    Rows of relations other than those of ``loaders`` are handed to ``load_other(name, row)``.
+    """
+    lines = [*_PROLOGUE, f"{' = '.join(map(_given, loaders))} = None", "for name, row in facts:"]
+    for i, loader in enumerate(loaders):
+        lines.append(f"    {'elif' if i else 'if'} name == {loader.layout.relation.name!r}:")
+        lines += (f"        {line}" for line in _row_lines(loader))
+    lines += [
+        "    else:",
+        f"        {_EPILOGUE}",
+        "        load_other(name, row)",
+        "        top, mode, owner = TOP, MODE, OWNER",
+        _EPILOGUE,
+    ]
+    return _function("ingest", "facts", lines)
+
+
+_PROLOGUE = (
+    "global TOP, MODE, OWNER",
+    "low, top, mode, owner, given = LOW, TOP, MODE, OWNER, GIVEN",
+)
+_EPILOGUE = "TOP, MODE, OWNER = top, mode, owner"
+
+
+def _function(name: str, parameter: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"def {name}({parameter}):", *(f"    {line}" for line in lines)]) + "\n"
+
+
+def _given(loader: Loader) -> str:
+    """The local variable that holds the commit's new rows of the relation."""
+    return f"{loader.layout.name}_given"
+
+
+def _row_lines(loader: Loader) -> list[str]:
+    """What is done with one row, in a loop over rows."""
+    layout, owned = loader.layout, loader.owned
     columns = layout.relation.columns
     names = [f"c{i}" for i in range(len(columns))]
     unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = row"] if names else []
@@ -64,45 +123,43 @@ def loader_source(
     ]
     wrong.append("type(row) is not tuple" if names else "row != ()")
     adapted = [f"row = adapt({layout.store}.layout.relation, row)", *unpack]
-    lines = [
-        *(["global TOP, MODE, OWNER"] if owned is not None else []),
+    given = _given(loader)
+    return [
         *unpack,
         f"if {' or '.join(f'({w})' if ' and ' in w else w for w in wrong)}:",
         *(f"    {line}" for line in adapted),
         *(_mode_lines(owned, adapted) if owned is not None else []),
         *_store_lines(layout),
-        *(line for index in indexes for line in _index_lines(layout, index)),
-        f"rows = GIVEN.get({layout.relation.name!r})",
-        f"if rows is None: GIVEN[{layout.relation.name!r}] = [row]",
-        "else: rows.append(row)",
+        *(line for index in loader.indexes for line in _index_lines(layout, index)),
+        f"if {given} is None: given[{layout.relation.name!r}] = {given} = [row]",
+        f"else: {given}.append(row)",
     ]
-    return "\n".join([f"def load_{layout.name}(row):", *(f"    {line}" for line in lines)]) + "\n"
 
 
 def _mode_lines(owned: Ownership, adapted: list[str]) -> list[str]:
     """Note what the row breaks, and the largest entity id that it mentions."""
-    owner = f"c{owned.owner}"
+    number = f"c{owned.owner}"
     lines = [
         # Facts mostly arrive owner by owner: look closer only when the owner changes.
-        f"if {owner} is not OWNER:",
-        f"    if {_WRONG_ENTITY.format(owner)}:",
+        f"if {number} is not owner:",
+        f"    if {_WRONG_ENTITY.format(number)}:",
         *(f"        {line}" for line in adapted),
-        f"    if {owner} > TOP: TOP = {owner}",
-        f"    elif {owner} <= LOW: MODE = {int(Mode.EDIT)}",
-        f"    OWNER = {owner}",
+        f"    if {number} > top: top = {number}",
+        f"    elif {number} <= low: mode = {int(Mode.EDIT)}",
+        f"    owner = {number}",
     ]
     for column in owned.older:
         lines += [
-            f"if c{column} > LOW:",
-            f"    if c{column} >= {owner}:",
-            f"        MODE = {int(Mode.EDIT)}",
-            f"        if c{column} > TOP: TOP = c{column}",
-            f"    elif MODE == {int(Mode.GROWTH)}: MODE = {int(Mode.BATCH)}",
+            f"if c{column} > low:",
+            f"    if c{column} >= {number}:",
+            f"        mode = {int(Mode.EDIT)}",
+            f"        if c{column} > top: top = c{column}",
+            f"    elif mode == {int(Mode.GROWTH)}: mode = {int(Mode.BATCH)}",
         ]
     for column in owned.same:
         lines += [
-            f"if c{column} > TOP: TOP = c{column}",
-            f"elif c{column} <= LOW: MODE = {int(Mode.EDIT)}",
+            f"if c{column} > top: top = c{column}",
+            f"elif c{column} <= low: mode = {int(Mode.EDIT)}",
         ]
     return lines
 
@@ -114,7 +171,7 @@ def _store_lines(layout: Layout) -> list[str]:
         key = f"c{layout.key[0]}"
         return [
             f"if {key} in {rows}:",
-            f"    if {rows}[{key}] == row: return",
+            f"    if {rows}[{key}] == row: continue",
             f"    conflict({layout.store}, {rows}[{key}], row)",
             f"{rows}[{key}] = row",
         ]
@@ -126,11 +183,11 @@ def _store_lines(layout: Layout) -> list[str]:
             "if inner is None:",
             f"    {rows}[{first}] = {{{key}: row}}",
             f"elif {key} in inner:",
-            f"    if inner[{key}] == row: return",
+            f"    if inner[{key}] == row: continue",
             f"    conflict({layout.store}, inner[{key}], row)",
             f"else: inner[{key}] = row",
         ]
-    return [f"if row in {rows}: return", f"{rows}[row] = None"]
+    return [f"if row in {rows}: continue", f"{rows}[row] = None"]
 
 
 def _index_lines(layout: Layout, columns: tuple[int, ...]) -> list[str]:
