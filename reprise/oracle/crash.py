@@ -124,7 +124,7 @@ _INNER = re.compile(r"^(?:[\w.]*\.)?(\w*(?:Error|Exception)): (.*)", re.DOTALL)
 _WRAPPERS = frozenset(("InductorError", "BackendCompilerFailed", "LoweringException"))
 _PRINTED_PROGRAM = re.compile(
     r"\n\s*(# from tvm|@T\.|@I\.|The IR with diagnostic|Error in pass:|Location \(|Set TORCH"
-    r"|Graph:|graph\(|While executing|Traceback )"
+    r"|Graph:|graph\(|While executing|Traceback |%[\w.]+ = )"
 )
 _SAID = re.compile(r"^Error message: (.+)$", re.MULTILINE)
 _COMPILER_ERROR = re.compile(r"^.*?\b(?:fatal )?error: (.+)$", re.MULTILINE)
@@ -132,9 +132,11 @@ _SUBSTITUTIONS = [
     (re.compile(pattern), text)
     for pattern, text in (
         (r"\x1b\[[0-9;]*m", ""),
+        (r"; did you mean .*", ""),
+        (r"[‘’]", "'"),
         (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "UUID"),
         (r"\b0x[0-9a-fA-F]+\b", "ADDRESS"),
-        (r"(?<![\w.])(?:[A-Za-z]:\\|~?/)?(?:[\w.+@-]+[/\\])+(?=(?:tmp|c)\w{6,}\b)", ""),
+        (r"(?<![\w.<])/(?:tmp|var/tmp|dev/shm)/[^\s:'\")]*", "PATH"),
         (r"(?<![\w.<])~?/(?:[\w.+@-]+/)*([\w+@-]+\.(?:cc|cpp|cu|h|hpp|c|py|pyx|pxi))\b", r"\1"),
         (r"(?<![\w.<])~?/(?:[\w.+@-]+/)+[\w.+@-]*", "PATH"),
         (r"\b(\w+\.(?:cc|cpp|cu|h|hpp|c|py|pyx|pxi)):\d+(?::\d+)?", r"\1"),
@@ -153,7 +155,7 @@ _SUBSTITUTIONS = [
         (r"(?i)\b(buffer|block|variable) (?!(?:is|was|of|in|n?or|and|vars?|has|the)\b)\w+",
          r"\1 NAME"),
         (r"\[(?:'[^'\]]*'(?:, )?)+\]", "[NAME]"),
-        (r"(?<![A-Za-z_])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", "N"),
+        (r"(?<![A-Za-z_0-9])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", "N"),
         (r"(?<=[A-Za-z_])\d+\b", "N"),
         (r"\{\s*\}|[\[({]\s*N(?:\s*[,x]\s*N)*\s*,?\s*[\])}]", "[N]"),
         (r"\s+", " "),
