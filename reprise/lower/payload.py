@@ -41,11 +41,9 @@ class Names:
         return chosen
 
 
-def literal(array: Array, dtype: str) -> str | None:
-    """``np.array(…, "dtype")``, or None if that would be long or not give ``array`` back exactly.
-
-    ``dtype`` is the name that the source's own numpy knows the element type by.
-    """
+def literal(array: Array) -> str | None:
+    """The array's numbers as nested lists, or None if they would be many, or numpy would not read
+    them back (in the array's element type) as the same bits."""
     if array.size > LITERAL_ELEMENTS or array.dtype.kind not in "biufV" or array.size == 0:
         return None
     numbers = array.tolist()
@@ -59,8 +57,7 @@ def literal(array: Array, dtype: str) -> str | None:
         )
         if plain.astype(array.dtype).tobytes() != np.ascontiguousarray(array).tobytes():
             return None
-    text = re.sub(r"\b(nan|inf)\b", r"np.\1", repr(numbers))
-    return f'np.array({text}, "{dtype}")'
+    return re.sub(r"\b(nan|inf)\b", r"np.\1", repr(numbers))
 
 
 def _has_nan(array: Array) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reprise.uir.graph import Attribute, TensorType
+import numpy as np
+
+from reprise.uir.graph import Array, Attribute, TensorType
 
 Shape = tuple[int, ...]
 
@@ -25,6 +27,11 @@ def dtype_name(dtype: str | None) -> str:
     return DTYPES.get(dtype or "", dtype or "")
 
 
+def are_counted(values: Array | None) -> bool:
+    """Whether these are known to be positions from the start: none is negative."""
+    return values is not None and bool((np.asarray(values, np.int64) >= 0).all())
+
+
 def number(value: float | bool) -> str:
     """A Python expression for a number."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -35,15 +42,20 @@ def number(value: float | bool) -> str:
 @dataclass(slots=True)
 class Application:
     """``names`` are the operands' in the source, ``types`` their types (None: absent), ``results``
-    the result types. ``bind`` writes a line that gives an expression a name."""
+    the result types, ``values`` what operands that are initializers hold; ``wanted`` says which
+    results the graph has. ``bind`` writes a line that gives an expression a name, ``store`` puts an
+    array in the source and returns its expression."""
 
     op: str
     names: tuple[str | None, ...]
     types: tuple[TensorType | None, ...]
     results: tuple[TensorType, ...]
     attributes: Mapping[str, Attribute]
+    values: tuple[Array | None, ...] = ()
+    wanted: tuple[bool, ...] = ()
     hint: str = "t"
     bind: Callable[[str, str], str] = field(default=lambda expression, hint: expression)
+    store: Callable[[Array, str, str], str] = field(default=lambda array, dtype, hint: hint)
 
     def __getitem__(self, position: int) -> str:
         """The name of an operand that is present."""
@@ -87,12 +99,20 @@ class Application:
         if kind == "bool":
             value = bool(value)
         elif "int" in kind:
-            value = int(value)
+            value = int(np.array(int(value)).astype(kind))  # wraps around
         return f'relax.const({number(value)}, "{dtype_name(kind)}")'
+
+    def array(self, array: Any, what: str, dtype: str = "int64") -> str:
+        """A constant array, as an expression."""
+        return self.store(np.asarray(array), dtype, f"{self.hint}_{what}")
 
     def let(self, expression: str, what: str = "") -> str:
         """The name of a helper variable that holds ``expression``."""
         return self.bind(expression, f"{self.hint}_{what}" if what else self.hint)
+
+    def is_wanted(self, position: int) -> bool:
+        """Whether the graph has this result."""
+        return position >= len(self.wanted) or self.wanted[position]
 
     def cast(self, expression: str, dtype: str) -> str:
         """``expression`` converted to ``dtype``."""
@@ -101,13 +121,6 @@ class Application:
 
 Form = Callable[[Application], "str | Sequence[str]"]
 """Writes an application: one expression a result."""
-
-
-def call(function: str, *arguments: object, **options: object) -> str:
-    """The text of a call of ``R.function``."""
-    texts = [str(a) for a in arguments]
-    texts += [f"{name}={value!r}" for name, value in options.items()]
-    return f"R.{function}({', '.join(texts)})"
 
 
 def widened(form: Form, *dtypes: str) -> Form:
@@ -127,7 +140,7 @@ def widened(form: Form, *dtypes: str) -> Form:
         several = [written] if isinstance(written, str) else list(written)
         narrow = [
             n.cast(text, type_.dtype) if type_.dtype in dtypes else text
-            for text, type_ in zip(several, n.results, strict=True)
+            for text, type_ in zip(several, n.results, strict=False)
         ]
         return narrow[0] if isinstance(written, str) else narrow
 

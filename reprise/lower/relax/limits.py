@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reprise.lower.relax.forms import FORMS
+from reprise.lower.relax.forms.linear import LARGEST_DETERMINANT
 from reprise.uir.graph import Attribute, TensorType
 
 NO_DTYPE = {
@@ -20,10 +21,64 @@ NO_DTYPE = {
 }
 """Element types that no operator takes or gives."""
 
+_DATA_DEPENDENT = "its result's extents are only known at run time"
+_RANDOM = "Relax has no random numbers"
+
 NO_OPERATOR = {
     **dict.fromkeys(("if", "loop", "scan"), "sub-graphs are not lowered to Relax"),
+    **dict.fromkeys(("constant_of_shape", "range", "compress", "unique"), _DATA_DEPENDENT),
+    **dict.fromkeys(("non_zero", "non_max_suppression"), _DATA_DEPENDENT),
+    **dict.fromkeys(("random_normal", "random_uniform", "random_normal_like"), _RANDOM),
+    **dict.fromkeys(("random_uniform_like", "bernoulli", "multinomial"), _RANDOM),
 }
 """Operators that are never lowered."""
+
+AT_RUN_TIME = {
+    **dict.fromkeys(("cumsum", "cumprod"), (1,)),
+    **dict.fromkeys(("topk", "reshape", "squeeze", "unsqueeze", "expand", "tile"), (1,)),
+    **dict.fromkeys(("split", "trilu", "one_hot"), (1,)),
+    **dict.fromkeys(("sum", "mean", "prod", "max", "min", "l1_norm", "l2_norm"), (1,)),
+    **dict.fromkeys(("log_sum", "log_sum_exp", "sum_square", "var", "std"), (1,)),
+    **dict.fromkeys(("reduce_any", "reduce_all"), (1,)),
+    "slice": (1, 2, 3, 4),
+    "pad": (1, 3),
+    "resize": (1, 2, 3),
+    "dropout": (1, 2),
+    "max_unpool": (2,),
+}
+"""Operands that stand for an attribute: Relax takes it as an attribute only."""
+
+
+Special = Callable[[Sequence[TensorType | None], Mapping[str, Attribute]], str | None]
+
+
+def _training(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    return _RANDOM if a.get("training") and a.get("ratio") != 0.0 else None
+
+
+def _large_determinant(
+    operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
+) -> str | None:
+    (matrix,) = operands
+    extent = matrix.shape[-1] if matrix is not None and matrix.shape else 0
+    if isinstance(extent, int) and extent > LARGEST_DETERMINANT:
+        return f"Relax has no determinants; written out up to {LARGEST_DETERMINANT} rows"
+    return None
+
+
+def _scalar_scatter(
+    operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
+) -> str | None:
+    data = operands[0]
+    return "Relax scatters into one axis or more" if data is not None and not data.rank else None
+
+
+SPECIAL: dict[str, Special] = {
+    "dropout": _training,
+    "det": _large_determinant,
+    "scatter_elements": _scalar_scatter,
+}
+"""Applications that have no form though others of the operator have."""
 
 
 def limit(
@@ -42,4 +97,8 @@ def limit(
     for operand in operands:
         if operand is not None and (operand.dtype is None or operand.elements is None):
             return "an operand's type is not known"
-    return None
+    for position in AT_RUN_TIME.get(op, ()):
+        if position < len(operands) and operands[position] is not None:
+            return f"operand {position} is only known at run time, Relax wants an attribute"
+    special = SPECIAL.get(op)
+    return None if special is None else special(operands, attributes)

@@ -13,7 +13,8 @@ from reprise.lower.payload import Names, encoded, literal
 from reprise.lower.relax.application import Application, dtype_name
 from reprise.lower.relax.forms import FORMS
 from reprise.lower.relax.limits import limit
-from reprise.uir.graph import Attribute, Graph, Node, Role, Tensor, TensorType
+from reprise.uir.graph import Array, Attribute, Graph, Node, Role, Tensor, TensorType
+from reprise.uir.types import numpy_dtype
 
 _RESERVED = frozenset(
     {"np", "tvm", "relax", "R", "bb", "build", "tensor_type", "stored", "base64", "outputs"}
@@ -38,10 +39,11 @@ def build() -> tvm.IRModule:
 
 _STORED = '''
 
-def stored(name: str) -> relax.Constant:
+def stored(name: str) -> relax.Expr:
     """A constant out of the table below: element type, shape, bytes in base64."""
     dtype, shape, data = DATA[name]
-    return relax.const(np.frombuffer(base64.b64decode(data), np.dtype(dtype)).reshape(shape))
+    array = np.frombuffer(base64.b64decode(data), np.dtype(dtype)).reshape(shape)
+    return relax.const(array, dtype)
 
 
 DATA = {
@@ -110,13 +112,20 @@ class _Writer:
     def _constant(self, tensor: Tensor) -> str:
         if tensor.value is None:
             raise ValueError(f"the initializer {tensor.name!r} has no value")
-        dtype = dtype_name(tensor.type.dtype)
-        short = literal(tensor.value, dtype)
+        return self._written(tensor.value, tensor.type.dtype or "", self.name[tensor.id])
+
+    def _written(self, value: Array, dtype: str, name: str) -> str:
+        """A constant: a literal, or a row of the table ``DATA`` called ``name``."""
+        short = literal(value)
         if short is not None:
-            return f"relax.const({short})"
-        name = self.name[tensor.id]
-        self.data.append(f'"{name}": ("{dtype}", {tensor.value.shape}, "{encoded(tensor.value)}")')
+            return f'relax.const({short}, "{dtype_name(dtype)}")'
+        row = f'"{name}": ("{dtype_name(dtype)}", {value.shape}, "{encoded(value)}")'
+        self.data.append(row)
         return f'stored("{name}")'
+
+    def _store(self, array: Array, dtype: str, hint: str) -> str:
+        """A constant that a form needs."""
+        return self._written(array.astype(numpy_dtype(dtype)), dtype, self.names.take(hint, "c"))
 
     def _node(self, node: Node) -> None:
         """Write a node: one line for each result, after those of its helper variables."""
@@ -127,6 +136,9 @@ class _Writer:
             types=tuple(None if t is None else t.type for t in node.inputs),
             results=tuple(TensorType(None, None) if t is None else t.type for t in node.outputs),
             attributes=node.attributes,
+            values=tuple(None if t is None else t.value for t in node.inputs),
+            wanted=tuple(t is not None for t in node.outputs),
+            store=self._store,
             hint=self.name[made[0].id] if made else "t",
             bind=self._bind,
         )

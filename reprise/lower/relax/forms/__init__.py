@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from reprise.lower.relax.application import Form
-from reprise.lower.relax.forms import activation, binary, elementwise
+from reprise.lower.relax.forms import (
+    activation,
+    axis,
+    binary,
+    convolution,
+    creation,
+    elementwise,
+    indexing,
+    layout,
+    linear,
+    normalization,
+    pooling,
+    reduction,
+)
 
-FORMS: dict[str, Form] = {
-    **activation.FORMS,
-    **binary.FORMS,
-    **elementwise.FORMS,
-}
+_FAMILIES = (
+    activation,
+    axis,
+    binary,
+    convolution,
+    creation,
+    elementwise,
+    indexing,
+    layout,
+    linear,
+    normalization,
+    pooling,
+    reduction,
+)
+
+FORMS: dict[str, Form] = {op: form for family in _FAMILIES for op, form in family.FORMS.items()}
