@@ -243,13 +243,10 @@ def _masked_fill(c: Call) -> Ref:
 
 
 def _cast(c: Call) -> Ref:
-    return c.add(
-        "Cast",
-        c.x,
-        to=CODE_OF_DTYPE[c["to"]],
-        saturate=c["saturate"],
-        round_mode=c["round_mode"],
-    )
+    """``saturate`` came with opset 19, together with the types for which it means something."""
+    saturate = c["saturate"] if c.has("Cast", "saturate") or c["to"].startswith("float8") else None
+    code, mode = CODE_OF_DTYPE[c["to"]], c["round_mode"]
+    return c.add("Cast", c.x, to=code, saturate=saturate, round_mode=mode)
 
 
 def _bitcast(c: Call) -> Ref:

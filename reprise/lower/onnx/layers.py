@@ -1,8 +1,7 @@
-"""Matrix products, normalisation, recurrence, attention."""
+"""Matrix products and normalisation."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -115,93 +114,6 @@ def _mean_variance_norm(c: Call) -> Ref:
     return c.add("Div", distance, c.add("Add", deviation, c.number(1e-9, label="epsilon")))
 
 
-# --- recurrence and attention ----------------------------------------------------------------
-
-
-def _recurrent(op: str, results: int, *names: str) -> Form:
-    return same(
-        op,
-        "hidden_size",
-        "direction",
-        "activations",
-        "activation_alpha",
-        "activation_beta",
-        "clip",
-        "layout",
-        *names,
-        results=results,
-    )
-
-
-_ATTENTION = (
-    "is_causal",
-    "scale",
-    "softcap",
-    "q_num_heads",
-    "kv_num_heads",
-    "qk_matmul_output_mode",
-    "left_window_size",
-    "right_window_size",
-)
-
-
-def _attention(c: Call) -> Sequence[Ref]:
-    """ONNX's has two batch axes, the batch and the heads. Any others become one, with one head."""
-    q, k, v, mask, past_key, past_value, lengths = (c.get(i) for i in range(7))
-    batch, (length, _) = c.shape()[:-2], c.shape()[-2:]
-    if mask is not None:
-        mask = _mask(c, mask, batch)
-    operands = [q, k, v, mask, past_key, past_value, lengths]
-    flat = len(batch) != 2
-    if flat:
-        for i in (0, 1, 2, 4, 5):
-            operands[i] = _flattened(c, i)
-    attributes = {name: c[name] for name in _ATTENTION}
-    if c["softmax_precision"] is not None:
-        attributes["softmax_precision"] = CODE_OF_DTYPE[c["softmax_precision"]]
-    made = c.add_many("Attention", 4, *operands, **attributes)
-    # Without a past, the present is what is given.
-    results = [made[0], k or c.x, v or c.x, made[3]]
-    total, value_size = c.shape(1)[-2], c.shape(2)[-1]
-    if past_key is not None:
-        results[1], results[2] = made[1], made[2]
-        total += c.shape(4)[-2]
-    if flat:
-        ends = [(length, value_size), (total, c.shape(1)[-1]), (total, value_size)]
-        for i, end in enumerate([*ends, (length, total)]):
-            if results[i] is made[i]:
-                shape = c.ints("batches", (*batch, *end))
-                results[i] = c.add("Reshape", made[i], shape, allowzero=_allow_zero(shape))
-    return results
-
-
-def _flattened(c: Call, i: int) -> Ref | None:
-    ref = c.get(i)
-    if ref is None:
-        return None
-    shape = c.shape(i)
-    whole = c.ints("heads", (math.prod(shape[:-2]), 1, *shape[-2:]))
-    return c.add("Reshape", ref, whole, allowzero=_allow_zero(whole))
-
-
-def _mask(c: Call, mask: Ref, batch: Sequence[int]) -> Ref:
-    """A mask of two axes at least, and batches as the operands have them."""
-    shape = (*((1,) * (2 - c.rank(3))), *c.shape(3))
-    if c.rank(3) < 2:
-        mask = c.add("Unsqueeze", mask, c.ints("axes", range(2 - c.rank(3))))
-    if len(shape) == 2 or len(batch) == 2:
-        return mask
-    mask = c.add("Expand", mask, c.ints("batches", (*batch, *shape[-2:])))
-    flat = c.ints("heads", (math.prod(batch), 1, *shape[-2:]))
-    return c.add("Reshape", mask, flat, allowzero=_allow_zero(flat))
-
-
-def _allow_zero(shape: Ref) -> bool | None:
-    """Whether Reshape must be told to read a 0 as 0."""
-    assert shape.array is not None
-    return True if 0 in shape.array else None
-
-
 FORMS: dict[str, Form] = {
     "matmul": same("MatMul"),
     "bmm": same("MatMul"),
@@ -221,10 +133,5 @@ FORMS: dict[str, Form] = {
     "mean_variance_norm": _mean_variance_norm,
     "lrn": same("LRN", "size", "alpha", "beta", "bias"),
     "lp_normalize": same("LpNormalization", "axis", "p"),
-    "rnn": _recurrent("RNN", 2),
-    "gru": _recurrent("GRU", 2, "linear_before_reset"),
-    "lstm": _recurrent("LSTM", 3, "input_forget"),
-    "attention": _attention,
-    "rotary_embedding": same("RotaryEmbedding", "interleaved", "num_heads", "rotary_embedding_dim"),
 }
 """The form of each of these operators."""

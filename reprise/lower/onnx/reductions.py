@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lower.onnx.call import Call, Form, Ref
 from reprise.lower.onnx.forms import reduce, same, widened, with_dtype
@@ -101,6 +103,34 @@ def _cumulative(op: str) -> Form:
     return with_dtype(widened(op, form))
 
 
+def _cumprod(c: Call) -> Ref:
+    """Before opset 26: each result is the product of a row of a triangle, 1 elsewhere."""
+    if not c.rank():
+        one = c.number(1.0, label="one")
+        return c.add("Identity", one if c["exclusive"] else c.x)
+    axis, extent = c["axis"], c.shape()[c["axis"]]
+    distance = np.arange(extent)[:, None] - np.arange(extent)[None, :]
+    if c["reverse"]:
+        distance = -distance
+    kept = (distance > 0 if c["exclusive"] else distance >= 0).reshape(
+        extent, extent, *(1,) * (c.rank() - axis - 1)
+    )
+    rows = c.add("Unsqueeze", c.x, c.ints("row", (axis,)))
+    one = c.number(1.0, label="one")
+    triangle = c.add("Where", c.constant("kept", kept, "bool"), rows, one)
+    return reduce(c, "ReduceProd", triangle, (axis + 1,), False)
+
+
+def _cumprod_form(c: Call) -> Sequence[Ref] | Ref:
+    if c.get(1) is not None or c.has("CumProd", "exclusive"):
+        return _CUMPROD(c)
+    return _CUMPROD_APART(c)
+
+
+_CUMPROD = _cumulative("CumProd")
+_CUMPROD_APART = with_dtype(widened("ReduceProd", _cumprod))
+
+
 def _topk(c: Call) -> list[Ref]:
     k = c.get(1)
     if k is not None and c.rank(1) != 1:
@@ -148,7 +178,7 @@ FORMS: dict[str, Form] = {
     "log_softmax": same("LogSoftmax", "axis"),
     "hardmax": same("Hardmax", "axis"),
     "cumsum": _cumulative("CumSum"),
-    "cumprod": _cumulative("CumProd"),
+    "cumprod": _cumprod_form,
     "topk": _topk,
     "sort": widened("TopK", _sort),
     "argsort": widened("TopK", _argsort, results=()),

@@ -13,6 +13,7 @@ from reprise.lower.onnx import (
     layout,
     quantization,
     reductions,
+    sequences,
     windows,
 )
 from reprise.lower.onnx.call import Call, Form
@@ -26,6 +27,7 @@ FORMS: dict[str, Form] = {
     **creation.FORMS,
     **windows.FORMS,
     **layers.FORMS,
+    **sequences.FORMS,
     **quantization.FORMS,
 }
 """How each operator is written in ONNX."""
@@ -68,6 +70,23 @@ def _mixed_ellipses(c: Call) -> bool:
     return len(lengths) > 1
 
 
+def _turns_badly(c: Call) -> bool:
+    """Whether the tables of a rotary embedding do not fit what they turn."""
+    shape, heads, turned = c.shape(), c["num_heads"], c["rotary_embedding_dim"]
+    if len(shape) == 3:
+        if not heads or shape[2] % heads:
+            return True
+        length, size = shape[1], shape[2] // heads
+    else:
+        length, size = shape[2], shape[3]
+    turned = turned or size
+    if turned % 2 or turned > size or c.shape(1)[-1] != turned // 2:
+        return True
+    if c.get(3) is not None:
+        return c.rank(1) != 2 or c.shape(3)[1] != length
+    return c.shape(1)[:2] != (shape[0], length)
+
+
 _OVERHANG = Limit(_overhangs, "before opset 22 a window that starts in the padding is counted")
 _STASH = Limit(
     lambda c: c["stash_type"] not in (None, 1), "its mean and deviation are in float32: stash_type"
@@ -101,9 +120,18 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
             "softmax_precision is no floating-point type",
         ),
         Limit(
+            lambda c: (
+                c.opset < 23 and (c.get(6) is not None or c["qk_matmul_output_mode"] in (1, 2))
+            ),
+            "before opset 23 there are no lengths, and scores only raw or as probabilities",
+        ),
+        Limit(
             lambda c: c.get(6) is not None and (c.rank() != 4 or c.shape(6) != c.shape()[:1]),
             "lengths are for each member of a batch that has heads",
         ),
+    ),
+    "rotary_embedding": (
+        Limit(_turns_badly, "the tables hold an angle for each position and pair of features"),
     ),
 }
 """By operator; what ``unsupported`` looks at before the schemas."""
