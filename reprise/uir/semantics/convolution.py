@@ -63,11 +63,12 @@ def transposed_convolution(
     *,
     strides: Ints,
     pads: Ints,
-    output_padding: Ints,
+    output_padding: Ints | None = None,
     dilations: Ints,
     groups: int = 1,
 ) -> Values:
     rank = w.ndim - 2
+    output_padding = output_padding or (0,) * rank
     taps = w.shape[2:]
     extents = x.shape[2:]
     ends = [

@@ -45,12 +45,18 @@ def max_pool(
     pads: Ints,
     dilations: Ints,
     ceil_mode: bool = False,
+    storage_order: int = 0,
 ) -> tuple[Values, Values]:
+    """``storage_order`` 1, which only imported models have, counts the last axis slowest."""
     rank = len(kernel)
     pads, _ = _room(x, kernel, strides, pads, dilations, ceil_mode)
     view = windows(padded(x, pads, _least(x.dtype)), kernel, strides, dilations)
     shape = view.shape[: 2 + rank]
     number = np.arange(x.size).reshape(x.shape)
+    if storage_order:
+        spatial = tuple(range(2, x.ndim))
+        backwards = (*x.shape[:2], *reversed(x.shape[2:]))
+        number = number.reshape(backwards).transpose(0, 1, *reversed(spatial))
     places = windows(padded(number, pads, -1), kernel, strides, dilations).reshape(*shape, -1)
     elements = view.reshape(*shape, -1)
     if not elements.size:

@@ -86,15 +86,27 @@ def _layer(
     direction: str,
     lengths: Values | None,
     steps: Sequence[Step],
-    states: Sequence[tuple[Values, ...]],
+    given: tuple[Values | None, ...],
+    hidden: int,
+    layout: int,
 ) -> tuple[Values, ...]:
-    """Run each direction's step over the sequence: all outputs [L, B, N, H], then last states."""
+    """Run each direction's step over the sequence: all outputs [L, B, N, H], then last states.
+    With ``layout`` 1 the batch axis comes first, everywhere."""
+    if layout:
+        x = np.swapaxes(x, 0, 1)
+        given = tuple(None if state is None else np.swapaxes(state, 0, 1) for state in given)
+    zero = np.zeros((x.shape[1], hidden), x.dtype)
     outputs: list[Values] = []
     lasts: list[tuple[Values, ...]] = []
     for number, step in enumerate(steps):
         backwards = direction == "reverse" or number == 1
-        outputs.append(_run(x, backwards, lengths, step, states[number], lasts))
-    return (np.stack(outputs, 1), *(np.stack(each, 0) for each in zip(*lasts, strict=True)))
+        first = tuple(zero if state is None else state[number] for state in given)
+        outputs.append(_run(x, backwards, lengths, step, first, lasts))
+    y = np.stack(outputs, 1)
+    states = [np.stack(each, 0) for each in zip(*lasts, strict=True)]
+    if layout:
+        return (y.transpose(2, 0, 1, 3), *(np.swapaxes(state, 0, 1) for state in states))
+    return (y, *states)
 
 
 def _run(
@@ -121,14 +133,6 @@ def _run(
     return made
 
 
-def _initial(x: Values, w: Values, hidden: int, *given: Values | None) -> list[tuple[Values, ...]]:
-    """The first state of each direction: as given, else 0."""
-    zero = np.zeros((x.shape[1], hidden), x.dtype)
-    return [
-        tuple(zero if state is None else state[i] for state in given) for i in range(w.shape[0])
-    ]
-
-
 @kernel("rnn")
 def rnn(
     x: Values,
@@ -144,6 +148,7 @@ def rnn(
     activation_alpha: Sequence[float] | None = None,
     activation_beta: Sequence[float] | None = None,
     clip: float | None = None,
+    layout: int = 0,
 ) -> tuple[Values, ...]:
     chosen = _chosen(
         "rnn", ["tanh"], w.shape[0], activations, activation_alpha, activation_beta, clip
@@ -154,8 +159,8 @@ def rnn(
         bias: Any = 0 if b is None else b[i, :hidden_size] + b[i, hidden_size:]
         return lambda now, state: (f(now @ w[i].T + state[0] @ r[i].T + bias),)
 
-    states = _initial(x, w, hidden_size, h0)
-    return _layer(x, direction, lengths, [cell(i) for i in range(w.shape[0])], states)
+    cells = [cell(i) for i in range(w.shape[0])]
+    return _layer(x, direction, lengths, cells, (h0,), hidden_size, layout)
 
 
 @kernel("gru")
@@ -173,6 +178,7 @@ def gru(
     activation_alpha: Sequence[float] | None = None,
     activation_beta: Sequence[float] | None = None,
     clip: float | None = None,
+    layout: int = 0,
     linear_before_reset: bool = False,
 ) -> tuple[Values, ...]:
     defaults = ["sigmoid", "tanh"]
@@ -200,8 +206,8 @@ def gru(
 
         return step
 
-    states = _initial(x, w, hidden_size, h0)
-    return _layer(x, direction, lengths, [cell(i) for i in range(w.shape[0])], states)
+    cells = [cell(i) for i in range(w.shape[0])]
+    return _layer(x, direction, lengths, cells, (h0,), hidden_size, layout)
 
 
 @kernel("lstm")
@@ -221,6 +227,7 @@ def lstm(
     activation_alpha: Sequence[float] | None = None,
     activation_beta: Sequence[float] | None = None,
     clip: float | None = None,
+    layout: int = 0,
     input_forget: bool = False,
 ) -> tuple[Values, ...]:
     defaults = ["sigmoid", "tanh", "tanh"]
@@ -246,5 +253,5 @@ def lstm(
 
         return step
 
-    states = _initial(x, w, hidden_size, h0, c0)
-    return _layer(x, direction, lengths, [cell(i) for i in range(w.shape[0])], states)
+    cells = [cell(i) for i in range(w.shape[0])]
+    return _layer(x, direction, lengths, cells, (h0, c0), hidden_size, layout)

@@ -2,10 +2,10 @@
 
 Sums accumulate in the result's type, of 16-bit floats in ``float32``; integers wrap around. Over
 no elements a sum is 0, a product 1, any false, all true; ``mean``, ``var`` and ``std`` are 0 / 0,
-NaN; ``log_sum`` and ``log_sum_exp`` are -inf. ``max`` and ``min`` propagate NaN (their signatures
-ask for one element). Over no *axes* every element is reduced by itself. ``mean`` and ``l2_norm`` of
-integers round towards 0. ``argmax`` and ``argmin`` take a NaN for the extreme, and the first (or
-last) of equal elements.
+NaN; ``log_sum`` and ``log_sum_exp`` are -inf. ``max`` and ``min`` propagate NaN; their signatures
+ask for one element, but over none they are the least and the greatest value of the type. Over no
+*axes* every element is reduced by itself. ``mean`` and ``l2_norm`` of integers round towards 0.
+``argmax`` and ``argmin`` take a NaN for the extreme, and the first (or last) of equal elements.
 """
 # ruff: noqa: D103  (what each operator means is said where it is declared, in rules/ops)
 
@@ -114,7 +114,10 @@ def max_(
     keepdims: bool = False,
     noop_with_empty_axes: bool | None = None,
 ) -> Values:
-    return greatest(x, axes_of(axes, noop_with_empty_axes), None, None, keepdims)
+    axes = axes_of(axes, noop_with_empty_axes)
+    if x.size:
+        return greatest(x, axes, None, None, keepdims)
+    return greatest(x, axes, None, None, keepdims, _end(x.dtype, -1))
 
 
 @kernel("min", runtime=AXES)
@@ -125,7 +128,20 @@ def min_(
     keepdims: bool = False,
     noop_with_empty_axes: bool | None = None,
 ) -> Values:
-    return least(x, axes_of(axes, noop_with_empty_axes), None, None, keepdims)
+    axes = axes_of(axes, noop_with_empty_axes)
+    if x.size:
+        return least(x, axes, None, None, keepdims)
+    return least(x, axes, None, None, keepdims, _end(x.dtype, 1))
+
+
+def _end(dtype: np.dtype[Any], sign: int) -> Any:
+    """The least (or greatest) value of a type."""
+    if dtype.kind == "f":
+        return sign * np.inf
+    if dtype.kind == "b":
+        return sign > 0
+    limits = np.iinfo(dtype)
+    return limits.max if sign > 0 else limits.min
 
 
 @kernel("l1_norm", runtime=AXES)

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from reprise.uir.semantics.indexing import positions
-from reprise.uir.semantics.registry import FLOAT64, Cause, Causes, Values, judge, kernel
+from reprise.uir.semantics.registry import (
+    FLOAT64,
+    Cause,
+    Causes,
+    SemanticsError,
+    Values,
+    judge,
+    kernel,
+)
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -23,18 +31,38 @@ Floats = tuple[float, ...]
 # --- resize --------------------------------------------------------------------------------------
 
 
+def _for_all_axes(
+    shape: Ints, axes: Ints, roi: Floats | None, scales: Floats | None, sizes: Ints | None
+) -> tuple[Floats | None, Floats | None, Ints | None]:
+    """What an imported node says of some axes, said of all."""
+    place = {axis % len(shape): i for i, axis in enumerate(axes)}
+    every = range(len(shape))
+    if scales:
+        scales = tuple(scales[place[i]] if i in place else 1.0 for i in every)
+    if sizes:
+        sizes = tuple(sizes[place[i]] if i in place else shape[i] for i in every)
+    if roi:
+        starts = tuple(roi[place[i]] if i in place else 0.0 for i in every)
+        ends = tuple(roi[len(axes) + place[i]] if i in place else 1.0 for i in every)
+        roi = starts + ends
+    return roi, scales, sizes
+
+
 def _sizes(
-    shape: Ints, scales: Floats | None, sizes: Ints | None, policy: str
+    shape: Ints, scales: Floats | None, sizes: Ints | None, policy: str, axes: Ints
 ) -> tuple[list[int], list[float]]:
     """The new extents, and by which factor each axis grows."""
-    if scales is not None:
+    if scales:
         return [int(np.floor(e * s)) for e, s in zip(shape, scales, strict=True)], list(scales)
-    assert sizes is not None
+    if not sizes:
+        raise SemanticsError("resize", "neither factors nor sizes")
     factors = [size / extent if extent else 1.0 for size, extent in zip(sizes, shape, strict=True)]
     if policy == "stretch":
         return list(sizes), factors
-    one = min(factors) if policy == "not_larger" else max(factors)
-    return [int(one * extent + 0.5) for extent in shape], [one] * len(shape)
+    chosen = [factors[axis] for axis in axes]
+    one = min(chosen) if policy == "not_larger" else max(chosen)
+    factors = [one if i in axes else 1.0 for i in range(len(shape))]
+    return [int(f * e + 0.5) for f, e in zip(factors, shape, strict=True)], factors
 
 
 def _coordinates(
@@ -127,10 +155,14 @@ def resize(
     extrapolation_value: float = 0.0,
     antialias: bool = False,
     keep_aspect_ratio_policy: str = "stretch",
+    axes: Ints | None = None,
 ) -> Values:
     """An axis that keeps its extent under a factor of 1 is left alone, unless a region cuts it."""
-    new, factors = _sizes(x.shape, scales, sizes, keep_aspect_ratio_policy)
     rank = x.ndim
+    if axes is not None:
+        roi, scales, sizes = _for_all_axes(x.shape, axes, roi, scales, sizes)
+    chosen = tuple(range(rank)) if axes is None else axes
+    new, factors = _sizes(x.shape, scales, sizes, keep_aspect_ratio_policy, chosen)
     made = x
     cropped = coordinate_transformation_mode == "tf_crop_and_resize"
     for axis, (wanted, factor) in enumerate(zip(new, factors, strict=True)):
@@ -143,8 +175,8 @@ def resize(
             continue
         at = _coordinates(coordinate_transformation_mode, extent, wanted, factor, region)
         if mode == "nearest":
-            chosen = np.clip(_nearest(at, nearest_mode), 0, extent - 1)
-            made = np.take(made, chosen.astype(np.int64), axis)
+            near = np.clip(_nearest(at, nearest_mode), 0, extent - 1)
+            made = np.take(made, near.astype(np.int64), axis)
         else:
             weights = _weights(at, extent, mode, factor, cubic_coeff_a, exclude_outside, antialias)
             made = _along(weights, made, axis)
@@ -186,7 +218,7 @@ def judge_resize(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Caus
     transform = attributes.get("coordinate_transformation_mode", "half_pixel")
     if transform == "tf_crop_and_resize":
         return {0: Cause.ROUNDING}
-    new, factors = _sizes(x.shape, scales, None if scales else sizes, policy)
+    new, factors = _sizes(x.shape, scales, sizes, policy, tuple(range(x.ndim)))
     half = 0.0 if attributes.get("nearest_mode", "") in ("floor", "ceil") else 0.5
     for extent, wanted, factor in zip(x.shape, new, factors, strict=True):
         at = _coordinates(transform, extent, wanted, factor, (0.0, 1.0)) - half
