@@ -81,7 +81,7 @@ def test_a_key_is_one_line_and_can_be_read_back(group: dict[str, Any]) -> None:
         ),
         ("/onnxruntime_src/core/graph.cc:83 Foo", "graph.cc Foo"),
         ("cannot open /tmp/tmpa1b2c3d4/x9.so now", "cannot open PATH now"),
-        ("conv2d of float32 and torch.bfloat16", "convNd of DTYPE and DTYPE".replace("Nd", "2d")),
+        ("conv2d of float32 and torch.bfloat16", "conv2d of DTYPE and DTYPE"),
         ("id 123e4567-e89b-12d3-a456-426614174000", "id UUID"),
         ("took 1.5e-3 s, tmp17 of 12", "took N s, tmpN of N"),
         ("", ""),
@@ -99,7 +99,10 @@ def test_normalising_anything_never_fails_and_gives_one_line(message: str) -> No
     assert parse_key(crash.key) is not None
 
 
-@given(st.lists(st.integers(0, 10**9), min_size=2, max_size=2), st.floats(allow_nan=False))
+@given(
+    st.lists(st.integers(0, 10**9), min_size=2, max_size=2),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
 def test_numbers_never_tell_defects_apart(numbers: list[int], real: float) -> None:
     a = normalise(f"index {numbers[0]} of v{numbers[0]} is not {real}")
     assert a == normalise(f"index {numbers[1]} of v{numbers[1]} is not 7")
@@ -123,8 +126,8 @@ SEGFAULT = """some output
 Fatal Python error: Segmentation fault
 
 Current thread 0x00007f9e8b892b80 (most recent call first):
-  File "/opt/venvs/torch/lib/python3.11/site-packages/torch/_inductor/codecache.py", line 519 in load
-  File "/opt/venvs/torch/lib/python3.11/site-packages/torch/_inductor/graph.py", line 3 in compile
+  File "/opt/lib/python3.11/site-packages/torch/_inductor/codecache.py", line 519 in load
+  File "/opt/lib/python3.11/site-packages/torch/_inductor/graph.py", line 3 in compile
   File "/work/reprise/targets/worker.py", line 40 in main
   File "<string>", line 1 in <module>
 """
