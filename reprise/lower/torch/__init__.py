@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 
 from reprise.lower.lowering import Lowering
 from reprise.lower.torch.call import Call
+from reprise.lower.torch.kernels import lacking
 from reprise.lower.torch.source import write
 from reprise.lower.torch.table import FORMS
 from reprise.uir.graph import Attribute, Graph, TensorType
@@ -47,7 +48,8 @@ class TorchLowering:
         for operand in operands:
             if operand is not None and (operand.dtype is None or operand.elements is None):
                 return f"a type that is not fully known: {operand}"
-        return form.refuse(Call(op, operands, attributes)) if form.refuse else None
+        call = Call(op, operands, attributes)
+        return lacking(call) or (form.refuse(call) if form.refuse else None)
 
     def lower(self, graph: Graph) -> bytes:
         """The module's source, UTF-8. Raises ValueError for an initializer without data."""

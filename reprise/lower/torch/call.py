@@ -130,6 +130,25 @@ def either(*reasons: Refuse) -> Refuse:
     return refuse
 
 
+def per_position(parameter: int, operand: int, axis: int, *, rows: bool = False) -> Refuse:
+    """Refuses a parameter (a scale, a zero point) that is neither one number nor one for each
+    position of an operand's axis; with ``rows``, it may also have the operand's rank."""
+
+    def refuse(call: Call) -> str | None:
+        if not call.has(parameter):
+            return None
+        given, extents = call.shape(parameter), call.shape(operand)
+        kept = [extent if i == axis % len(extents) else 1 for i, extent in enumerate(extents)]
+        fits = all(extent == 1 for extent in given) or (
+            len(given) == 1 and -len(extents) <= axis and given[0] == extents[axis]
+        )
+        if fits or (rows and given == tuple(kept)):
+            return None
+        return f"{list(given)} is neither one number nor one for each of {list(extents)} at {axis}"
+
+    return refuse
+
+
 def _known(type_: TensorType) -> tuple[int, ...]:
     assert type_.shape is not None
     return tuple(extent for extent in type_.shape if isinstance(extent, int))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reprise.lang.dtypes import DTYPES
 from reprise.lower.torch.call import (
     Call,
     Emitted,
@@ -104,13 +103,6 @@ def _cast(call: Call) -> str:
     return f"{x}.to({dtype(to)})"
 
 
-def _storable(call: Call) -> str | None:
-    for name in (call.dtype(), call.attributes["to"]):
-        if name == "string" or DTYPES[name].bits < 8 or name == "float8e8m0":
-            return f"torch does not convert {name}"
-    return None
-
-
 # --- matrix products -----------------------------------------------------------------------------
 
 
@@ -163,7 +155,7 @@ FORMS: dict[str, Form] = {
     "bernoulli": Form(_bernoulli),
     "multinomial": Form(_multinomial),
     "dropout": Form(_dropout, either(runtime(1, "the ratio"), runtime(2, "the mode"))),
-    "cast": Form(_cast, _storable),
+    "cast": Form(_cast),
     "bitcast": Form(_bitcast),
     "matmul": form("torch.matmul({0}, {1})"),
     "bmm": form("torch.bmm({0}, {1})"),

@@ -45,7 +45,10 @@ _EXPRESSIONS = {
 
 def _selu(call: Call) -> str:
     alpha, gamma = call.attributes["alpha"], call.attributes["gamma"]
-    if (np.float32(alpha), np.float32(gamma)) == (np.float32(1.67326324), np.float32(1.05070098)):
+    usual = np.float32(alpha) == np.float32(1.67326324) and np.float32(gamma) == np.float32(
+        1.05070098
+    )
+    if usual and call.dtype() != "float64":  # ONNX's constants are torch's in single precision
         return f"F.selu({call.name()})"
     return f"{literal(gamma)} * F.elu({call.name()}, {literal(alpha)})"
 

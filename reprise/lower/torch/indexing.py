@@ -7,6 +7,7 @@ is wrapped, unless the indices are stored and none is negative.
 from __future__ import annotations
 
 from reprise.lower.torch.call import Call, Form, Many, dtype, form, index, literal, number
+from reprise.lower.torch.kernels import COMPLEX, WIDE_UNSIGNED
 from reprise.lower.torch.reductions import runtime
 
 
@@ -26,7 +27,7 @@ def _wrapped(call: Call, operand: int, extent: int) -> str:
 
 def _gather(call: Call) -> str:
     x, indices, axis = call.name(0), call.name(1), call.attributes["axis"]
-    if call.rank(1) == 1 and _plain(call, 1):
+    if call.rank(1) == 1 and _plain(call, 1) and call.dtype() not in WIDE_UNSIGNED:
         return f"torch.index_select({x}, {axis}, {indices})"
     if call.rank(1) == 0:
         return f"{x}{index({axis: f'{indices}.reshape(1)'})}.squeeze({axis})"
@@ -52,6 +53,12 @@ def _scatter_elements(call: Call) -> str:
     if reduction == "none":
         return f"torch.scatter({x}, {axis}, {indices}, {updates})"
     return f'torch.scatter_reduce({x}, {axis}, {indices}, {updates}, "{_REDUCTIONS[reduction]}")'
+
+
+def _ordered(call: Call) -> str | None:
+    if call.dtype() in COMPLEX and call.attributes["reduction"] in ("max", "min"):
+        return f"there is no order of {call.dtype()}"
+    return None
 
 
 def _scatter_nd(call: Call) -> str:
@@ -94,8 +101,8 @@ FORMS: dict[str, Form] = {
     "gather_elements": Form(_gather_elements),
     "gather_nd": form("gather_nd({0}, {1}, {batch_dims})"),
     "embedding": Form(_embedding),
-    "scatter_elements": Form(_scatter_elements),
-    "scatter_nd": Form(_scatter_nd),
+    "scatter_elements": Form(_scatter_elements, _ordered),
+    "scatter_nd": Form(_scatter_nd, _ordered),
     "one_hot": Form(_one_hot, runtime(1, "the depth")),
     "non_zero": form("torch.nonzero({0}).T"),
     "compress": Form(_compress),

@@ -8,14 +8,16 @@ from reprise.lower.torch.call import (
     Emitted,
     Form,
     Many,
-    Refuse,
     dtype,
     either,
     form,
+    is_float,
     literal,
     number,
+    per_position,
     shape,
 )
+from reprise.lower.torch.kernels import HALF
 
 # --- normalisation -------------------------------------------------------------------------------
 
@@ -71,7 +73,7 @@ def _group_norm(call: Call) -> str:
 def _lrn(call: Call) -> str:
     a, x = call.attributes, call.name()
     numbers = ", ".join(literal(a[name]) for name in ("size", "alpha", "beta", "bias"))
-    if a["size"] % 2 and call.rank() >= 3:
+    if a["size"] % 2 and call.rank() >= 3 and call.dtype() not in HALF:
         return f"F.local_response_norm({x}, {numbers})"
     return f"local_response_norm({x}, {numbers})"
 
@@ -129,11 +131,16 @@ def _known_activations(call: Call) -> str | None:
     return None
 
 
+def _bound(clip: float | None) -> str:
+    """The bound on what goes into an activation; ONNX's default of 0 is none."""
+    return literal(clip if clip is not None and clip > 0 else None)
+
+
 def _recurrent(operands: int, *options: str) -> Form:
     def emit(call: Call) -> Emitted:
         a = call.attributes
         given = ", ".join(call.optional(i) for i in range(operands))
-        more = [literal(a["direction"]), _functions(call), literal(a.get("clip"))]
+        more = [literal(a["direction"]), _functions(call), _bound(a.get("clip"))]
         more += [literal(a[name]) for name in options]
         return Many(f"{call.op}({given}, {', '.join(more)})")
 
@@ -185,9 +192,11 @@ def _is_plain(call: Call) -> bool:
     return a["left_window_size"] == a["right_window_size"] == -1 and call.rank(0) == 4
 
 
-def _no_flat_heads(call: Call) -> str | None:
-    if call.rank(0) == 3 and {"q_num_heads", "kv_num_heads"} & call.attributes.keys():
+def _attendable(call: Call) -> str | None:
+    if call.rank(0) == 3 and {"q_num_heads", "kv_num_heads"} <= call.attributes.keys():
         return "heads that share the last axis have another result type"
+    if call.has(6) and call.shape(6) != call.shape(0)[:1]:
+        return f"{call.shape(6)[0]} lengths for a batch of {call.shape(0)[0]}"
     precision = call.attributes.get("softmax_precision")
     if precision is not None and precision not in ("float16", "bfloat16", "float32", "float64"):
         return f"torch has no softmax in {precision}"
@@ -201,6 +210,26 @@ def _rotary_embedding(call: Call) -> str:
     return f"rotary_embedding({operands}, {options})"
 
 
+def _fitting_angles(call: Call) -> str | None:
+    """There must be an angle for each position and each pair of features that turns."""
+    a, extents, angles = call.attributes, call.shape(0), call.shape(1)
+    heads = a["num_heads"]
+    if len(extents) == 4:
+        length, features = extents[2], extents[3]
+    elif extents[2] % heads:
+        return f"{extents[2]} features for {heads} heads"
+    else:
+        length, features = extents[1], extents[2] // heads
+    turning = a["rotary_embedding_dim"] or features
+    if turning > features or turning % 2 or angles[-1] != turning // 2:
+        return f"{angles[-1]} angles for {turning} of {features} features"
+    if call.has(3):
+        fits = len(angles) == 2 and call.shape(3) == (extents[0], length)
+    else:
+        fits = angles[:-1] == (extents[0], length)
+    return None if fits else f"angles of {list(angles)} for {list(extents)}"
+
+
 # --- quantisation --------------------------------------------------------------------------------
 
 _RANGES = {
@@ -212,36 +241,46 @@ _RANGES = {
 
 
 def _quantize_linear(call: Call) -> str:
-    a = call.attributes
-    to = call.result_dtype()
-    zero = call.optional(2)
-    axis = a["axis"] if call.rank(1) else 0
-    options = f"{axis}, {a['block_size']}"
-    x, scale = call.name(0), call.name(1)
+    a, to = call.attributes, call.result_dtype()
+    x, scale, zero = call.name(0), call.name(1), call.optional(2)
+    if "precision" in a:
+        wide = dtype(a["precision"])
+        x, scale = f"{x}.to({wide})", f"{scale}.to({wide})"
+    options = _placement(call)
     if DTYPES[to].kind == "float":
         low, high = _RANGES[to] if a["saturate"] else (float("-inf"), float("inf"))
         limits = f"{literal(low)}, {literal(high)}"
         return f"quantize_float({x}, {scale}, {zero}, {options}, {limits}, {dtype(to)})"
-    range_ = f"{number(float('-inf'), to)}, {number(float('inf'), to)}"
-    return f"quantize({x}, {scale}, {zero}, {options}, {range_}, {dtype(to)})"
+    limits = f"{number(float('-inf'), to)}, {number(float('inf'), to)}"
+    return f"quantize({x}, {scale}, {zero}, {options}, {limits}, {dtype(to)})"
 
 
 def _dequantize_linear(call: Call) -> str:
-    a = call.attributes
-    options = f"{a['axis'] if call.rank(1) else 0}, {a['block_size']}, {dtype(call.result_dtype())}"
+    options = f"{_placement(call)}, {dtype(call.result_dtype())}"
     return f"dequantize({call.name(0)}, {call.name(1)}, {call.optional(2)}, {options})"
 
 
-def _wide(*operands: int) -> Refuse:
-    """Refuses integers of fewer than 8 bits, which torch has not."""
+def _placement(call: Call) -> str:
+    """The axis along which scales lie, and the size of blocks."""
+    axis = call.attributes["axis"] % call.rank() if call.rank() and call.rank(1) else 0
+    return f"{axis}, {call.attributes['block_size']}"
 
-    def refuse(call: Call) -> str | None:
-        names = [call.dtype(i) for i in operands if call.has(i)]
-        names.append(call.attributes.get("output_dtype", names[-1]))
-        narrow = next((n for n in names if DTYPES[n].bits < 8 or n == "float8e8m0"), None)
-        return None if narrow is None else f"torch has no arithmetic on {narrow}"
 
-    return refuse
+def _fitting_scale(call: Call) -> str | None:
+    """The scale must be one number, one for each position of the axis, or one for each block."""
+    a, extents, given = call.attributes, call.shape(0), call.shape(1)
+    precision = a.get("precision")
+    if precision is not None and not is_float(precision):
+        return f"torch does not divide in {precision}"
+    if not given or (given == (1,) and not a["block_size"]):
+        return None
+    if not -len(extents) <= a["axis"] < len(extents):
+        return f"axis {a['axis']} of a tensor of rank {len(extents)}"
+    axis, block = a["axis"] % len(extents), a["block_size"]
+    if block:
+        blocks = (*extents[:axis], -(-extents[axis] // block), *extents[axis + 1 :])
+        return None if given == blocks else f"scales of {list(given)}, not {list(blocks)}"
+    return per_position(1, 0, axis)(call)
 
 
 def _matmul_integer(call: Call) -> str:
@@ -272,11 +311,20 @@ FORMS: dict[str, Form] = {
     "rnn": _recurrent(6),
     "gru": _recurrent(6, "linear_before_reset"),
     "lstm": _recurrent(8, "input_forget"),
-    "attention": Form(_attention, _no_flat_heads),
-    "rotary_embedding": Form(_rotary_embedding),
-    "quantize_linear": Form(_quantize_linear, either(_wide(0, 2))),
-    "dequantize_linear": Form(_dequantize_linear, _wide(0, 2)),
+    "attention": Form(_attention, _attendable),
+    "rotary_embedding": Form(_rotary_embedding, _fitting_angles),
+    "quantize_linear": Form(_quantize_linear, _fitting_scale),
+    "dequantize_linear": Form(_dequantize_linear, _fitting_scale),
     "dynamic_quantize_linear": Form(lambda call: Many(f"dynamic_quantize_linear({call.name()})")),
-    "matmul_integer": Form(_matmul_integer),
-    "qlinear_matmul": Form(_qlinear_matmul),
+    "matmul_integer": Form(
+        _matmul_integer,
+        either(per_position(2, 0, -2, rows=True), per_position(3, 1, -1, rows=True)),
+    ),
+    "qlinear_matmul": Form(
+        _qlinear_matmul,
+        either(
+            *(per_position(parameter, 0, -2, rows=True) for parameter in (1, 2, 6, 7)),
+            *(per_position(parameter, 3, -1, rows=True) for parameter in (4, 5)),
+        ),
+    ),
 }

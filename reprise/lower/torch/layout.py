@@ -248,7 +248,8 @@ def _resizable(call: Call) -> str | None:
         return "torch wants sizes and scales as numbers, not as tensors"
     if a["keep_aspect_ratio_policy"] != "stretch" and "sizes" in a:
         return "torch does not keep the aspect ratio"
-    if a["coordinate_transformation_mode"] == "tf_crop_and_resize" and "roi" not in a:
+    crops = a["coordinate_transformation_mode"] == "tf_crop_and_resize"
+    if crops and len(a.get("roi", ())) != 2 * call.rank():
         return "there is no region of interest"
     return None
 

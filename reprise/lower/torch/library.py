@@ -43,7 +43,12 @@ def pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor
         index = index.clamp(0, last)
     else:
         index = index % (last + 1)
-    return torch.index_select(x, axis, index)
+    return take(x, axis, index)
+
+
+def take(x: Tensor, axis: int, index: Tensor) -> Tensor:
+    """Slices of x along an axis; torch selects more element types so than by ``index_select``."""
+    return x[(slice(None),) * axis + (index,)]
 
 
 def resize(
@@ -71,7 +76,7 @@ def resize(
         at = source_positions(extent, size, scale, coordinates, region)
         if mode == "nearest":
             index = nearest_positions(at, nearest).clamp(0, extent - 1)
-            y = torch.index_select(y, axis, index)
+            y = take(y, axis, index)
         else:
             y = interpolate(
                 y, axis, at, min(scale, 1.0) if antialias else 1.0, mode, a, exclude_outside
@@ -93,6 +98,8 @@ def source_positions(
     scaled = extent * scale
     if coordinates == "asymmetric":
         return at / scale
+    if coordinates == "tf_half_pixel_for_nn":
+        return (at + 0.5) / scale
     if coordinates == "align_corners":
         return at * 0 if scaled == 1 else at * (extent - 1) / (scaled - 1)
     if coordinates == "tf_crop_and_resize":
@@ -242,7 +249,7 @@ def unique(x: Tensor, axis: int | None, ordered: bool) -> tuple[Tensor, Tensor, 
     if ordered:
         return y, first, inverse, counts
     order = torch.argsort(first)
-    y = torch.index_select(y, axis or 0, order)
+    y = take(y, axis or 0, order)
     return y, first[order], torch.argsort(order)[inverse], counts[order]
 
 
@@ -581,7 +588,7 @@ def lstm(
         forget = 1 - into if input_forget else f(bounded(forget + peep_forget * c, clip))
         c = forget * c + into * g(bounded(cell, clip))
         out = f(bounded(out + peep_out * c, clip))
-        return out * k(c), c
+        return out * k(bounded(c, clip)), c
 
     begin = [initial(h0, x, r), initial(c0, x, r)]
     y, (h, c) = recur(x, lengths, direction, begin, step)
@@ -638,8 +645,8 @@ def attention(
     if key.shape[:-2] != q.shape[:-2]:  # groups of heads share keys and values
         keys = key.repeat_interleave(q.shape[1] // key.shape[1], 1)
         values = value.repeat_interleave(q.shape[1] // key.shape[1], 1)
-    root = math.sqrt(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    scores = (q * root) @ (keys * root).transpose(-1, -2)
+    factor = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    scores = (q * factor) @ keys.transpose(-1, -2)
     raw = scores
     if softcap > 0:
         scores = softcap * torch.tanh(scores / softcap)
@@ -649,7 +656,9 @@ def attention(
     hidden = bias.amax(-1, keepdim=True) == float("-inf")
     weights = torch.where(hidden, 0.0, weights).to(q.dtype)
     shown = (raw, capped, scores, weights)[output_mode]
-    return (weights.to(v.dtype) @ values), key, value, shown
+    wide = torch.promote_types(q.dtype, v.dtype)
+    y = (weights.to(wide) @ values.to(wide)).to(q.dtype)
+    return y, key, value, shown.to(q.dtype)
 
 
 def rotary_embedding(
@@ -687,11 +696,18 @@ def rotary_embedding(
 def spread(scale: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
     """A scale (or zero point) as it broadcasts to x: one in all, one for each position of an axis,
     or one for each block of positions."""
-    if scale.numel() == 1 and scale.dim() <= 1:
+    if scale.numel() == 1 and not (block and scale.dim()):
         return scale.reshape(())
     if block:
         return scale.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
     return scale.reshape([-1] + [1] * (x.dim() - axis - 1))
+
+
+def quotient(x: Tensor, scale: Tensor, axis: int, block: int) -> Tensor:
+    """x / scale, in the type of x (of the scale, for integers)."""
+    if not x.is_floating_point():
+        x = x.to(scale.dtype if scale.is_floating_point() else torch.float32)
+    return x / spread(scale.to(x.dtype), x, axis, block)
 
 
 def quantize(
@@ -705,7 +721,7 @@ def quantize(
     dtype: torch.dtype,
 ) -> Tensor:
     """round(x / scale) + zero, saturated."""
-    y = torch.round(x / spread(scale, x, axis, block)).double()
+    y = torch.round(quotient(x, scale, axis, block)).double()
     if zero is not None:
         y = y + spread(zero.double(), x, axis, block)
     return y.clamp(low, high).to(dtype)
@@ -722,7 +738,7 @@ def quantize_float(
     dtype: torch.dtype,
 ) -> Tensor:
     """x / scale + zero in a small floating-point type, saturated."""
-    y = x / spread(scale, x, axis, block)
+    y = quotient(x, scale, axis, block)
     if zero is not None:
         y = y + spread(zero.to(y.dtype), x, axis, block)
     return y.clamp(low, high).to(dtype)
@@ -757,15 +773,15 @@ def centered(x: Tensor, zero: Tensor, axis: int = 1) -> Tensor:
 def centered_rows(a: Tensor, zero: Tensor) -> Tensor:
     """A left matrix less its zero point, one in all or one for each row."""
     zero = zero.to(torch.int32)
-    if zero.numel() == 1 and zero.dim() <= 1:
+    if zero.numel() == 1:
         return a.to(torch.int32) - zero.reshape(())
-    return a.to(torch.int32) - (zero[:, None] if zero.dim() == 1 else zero)
+    return a.to(torch.int32) - (zero[:, None] if zero.dim() == 1 and a.dim() > 1 else zero)
 
 
 def centered_columns(b: Tensor, zero: Tensor) -> Tensor:
     """A right matrix less its zero point, one in all or one for each column."""
     zero = zero.to(torch.int32)
-    if zero.numel() == 1 and zero.dim() <= 1:
+    if zero.numel() == 1:
         zero = zero.reshape(())
     return b.to(torch.int32) - zero
 

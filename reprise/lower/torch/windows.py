@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reprise.lower.torch.call import Call, Emitted, Form, Many, dtype, literal, number, shape
+from reprise.lower.torch.call import (
+    Call,
+    Emitted,
+    Form,
+    Many,
+    dtype,
+    either,
+    literal,
+    number,
+    per_position,
+    shape,
+)
+from reprise.lower.torch.kernels import HALF
 from reprise.lower.torch.reductions import runtime
 
 
@@ -135,7 +147,8 @@ def _avg_pool(axes: int) -> Form:
     def emit(call: Call) -> str:
         a, x = call.attributes, call.name()
         fits = all(e >= k for e, k in zip(call.shape()[2:], a["kernel"], strict=True))
-        if _native(call) and set(a["dilations"]) == {1} and (fits or axes < 3):
+        kernel = axes < 3 or (fits and call.dtype() not in HALF)  # "avg_pool3d_out_frame"
+        if _native(call) and set(a["dilations"]) == {1} and kernel:
             options = _pool_options(call, padding=_halves(a["pads"])[0])
             options += ", ceil_mode=True" * a["ceil_mode"]
             if any(a["pads"]) and not a["count_include_pad"]:
@@ -150,7 +163,7 @@ def _avg_pool(axes: int) -> Form:
 def _lp_pool(call: Call) -> str:
     a, x, axes = call.attributes, call.name(), call.rank() - 2
     plain = not any(a["pads"]) and set(a["dilations"]) == {1} and not a["ceil_mode"]
-    if plain and axes <= 3 and a["p"] % 2 == 0:
+    if plain and (axes == 2 or (axes == 3 and call.dtype() not in HALF)) and a["p"] % 2 == 0:
         return f"F.lp_pool{axes}d({x}, {a['p']}, {_pool_options(call)})"
     every = literal(tuple(range(-axes, 0)))
     return f"torch.linalg.vector_norm(windows({x}, {_cut(call)}, 0.0), {a['p']}, {every})"
@@ -167,16 +180,29 @@ def _adaptive(function: str) -> Form:
     return Form(emit)
 
 
-def _max_unpool(call: Call) -> str:
+def _covered(call: Call) -> list[int]:
+    """The spatial extents that the windows cover."""
     a = call.attributes
-    sizes = [
+    return [
         (extent - 1) * stride + kernel - a["pads"][i] - a["pads"][i + call.rank() - 2]
         for i, (extent, stride, kernel) in enumerate(
             zip(call.shape()[2:], a["strides"], a["kernel"], strict=True)
         )
     ]
-    covered = shape((*call.shape()[:2], *sizes))
+
+
+def _max_unpool(call: Call) -> str:
+    covered = shape((*call.shape()[:2], *_covered(call)))
     return f"max_unpool({call.name(0)}, {call.name(1)}, {covered}, {shape(call.result_shape())})"
+
+
+def _nowhere(call: Call) -> str | None:
+    a, shape = call.attributes, call.shape()
+    if "output_shape" in a and tuple(a["output_shape"][:2]) != shape[:2]:
+        return "the output shape has another batch or other channels"
+    if not all(_covered(call)) and call.type().elements:
+        return "the indices have nowhere to go"
+    return None
 
 
 # --- on integers ---------------------------------------------------------------------------------
@@ -237,7 +263,16 @@ FORMS: dict[str, Form] = {
             f"{_spatial(call)}, keepdim=True)"
         )
     ),
-    "max_unpool": Form(_max_unpool, runtime(2, "the shape")),
-    "conv_integer": Form(_conv_integer, _at_most_three),
-    "qlinear_conv": Form(_qlinear_conv, _at_most_three),
+    "max_unpool": Form(_max_unpool, either(runtime(2, "the shape"), _nowhere)),
+    "conv_integer": Form(
+        _conv_integer, either(_at_most_three, per_position(2, 0, 1), per_position(3, 1, 0))
+    ),
+    "qlinear_conv": Form(
+        _qlinear_conv,
+        either(
+            _at_most_three,
+            *(per_position(parameter, 0, 1) for parameter in (1, 2)),
+            *(per_position(parameter, 3, 0) for parameter in (4, 5, 6, 7)),
+        ),
+    ),
 }
