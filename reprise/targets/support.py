@@ -53,9 +53,7 @@ class Support:
     def why_not(self, op: str, dtypes: Sequence[str | None]) -> str | None:
         """Why the target does not apply ``op`` to operands of these types, or None if it does (or
         nobody knows)."""
-        operands = tuple(dtypes)
-        reason = self.table.get((op, operands))
-        return self.table.get(table_key(op, operands)) if reason is None else reason
+        return self.table.get(table_key(op, dtypes))
 
     def text(self) -> str:
         """The table as a file."""

@@ -148,10 +148,10 @@ def _raw(data: Any) -> memoryview:
 
 @functools.lru_cache(maxsize=256)
 def _dtype_name(dtype: np.dtype[Any]) -> str:
+    if dtype.name in _EXTENSIONS:  # first: some claim a kind of numpy's
+        return dtype.name
     if dtype.kind in _NUMPY_KINDS:
         return dtype.str
-    if dtype.name in _EXTENSIONS:
-        return dtype.name
     raise WireError(f"arrays of {dtype} cannot be passed on")
 
 

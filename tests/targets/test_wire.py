@@ -35,7 +35,7 @@ BUILT_IN = [
 ]
 DTYPES = [
     *(np.dtype(name) for name in BUILT_IN),
-    *(np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4)),
+    *(np.dtype(getattr(ml_dtypes, name)) for name in sorted(wire._EXTENSIONS)),
 ]
 
 

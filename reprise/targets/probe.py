@@ -1,0 +1,226 @@
+"""Find out what a target does not do: each operator with each choice of element types, in programs
+of one node.
+
+Comes in: a target, signatures, a seed. Goes out: a :class:`Report` with the support table and
+what a person should look at. Same seed, same programs. Programs run in the target's last mode,
+the least optimised: what only an optimiser refuses is a defect, and stays out of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import product
+from random import Random
+
+from reprise.data import data_path
+from reprise.lang import ast
+from reprise.lang.dtypes import DTYPES
+from reprise.lang.ruleset import load_rules
+from reprise.lower.lowering import Lowering, lowering
+from reprise.solve.sampling import Instance, Sampler
+from reprise.solve.signatures import Signatures
+from reprise.solve.suggestions import Shapes
+from reprise.synth import values
+from reprise.synth.options import Options
+from reprise.synth.values import NoValue, Use
+from reprise.synth.vocabulary import Operator, Vocabulary
+from reprise.targets.discover import Target
+from reprise.targets.interface import Ended, Job, Outcome
+from reprise.targets.process import Limits, WorkerPool
+from reprise.targets.support import Key, Support, table_key
+from reprise.uir.graph import Graph, Tensor
+from reprise.uir.inference import Typing
+from reprise.uir.program import Program
+
+PROBED = tuple(
+    d.name for d in DTYPES.values() if d.kind in ("float", "int", "uint", "bool") and d.bits >= 8
+)
+"""The element types that are tried: those that occupy whole bytes."""
+
+_SHAPES = Shapes((1, 2, 2, 3, 3, 4, 5, 6, 8), (0, 1, 1, 2, 2, 3, 3, 4, 4))
+_DRAWS = 4
+"""Draws for each instance that is wanted: some are of other element types, or not lowered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One program, and what the target said of it; ``reason`` is None if it ran."""
+
+    application: str
+    unsupported: bool
+    reason: str | None
+
+
+@dataclass(slots=True)
+class Group:
+    """All cases of one operator on operands of the same element types."""
+
+    key: Key
+    cases: list[Case] = field(default_factory=list)
+
+    @property
+    def declined(self) -> bool:
+        """Whether the target declines all of it."""
+        return all(case.unsupported for case in self.cases)
+
+    @property
+    def failing(self) -> list[Case]:
+        """The cases that did not run."""
+        return [case for case in self.cases if case.reason is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a probe found. ``unlowered``: how many applications the lowering excludes."""
+
+    target: Target
+    versions: dict[str, str]
+    mode: str
+    seed: int
+    instances: int
+    groups: list[Group]
+    unlowered: int
+
+    @property
+    def support(self) -> Support:
+        """The support table."""
+        table = {g.key: g.cases[0].reason or "" for g in self.groups if g.declined}
+        measured = (self.versions, self.mode, self.seed, self.instances)
+        return Support(self.target.name, *measured, table)
+
+    @property
+    def doubtful(self) -> list[Group]:
+        """Where some cases fail: the target is broken there, or declines for a reason that is not
+        in the element types, or our program is at fault."""
+        return [group for group in self.groups if group.failing and not group.declined]
+
+
+def probe(
+    target: Target,
+    ops: Sequence[str] = (),
+    *,
+    seed: int = 0,
+    instances: int = 6,
+    jobs: int = 1,
+    limits: Limits | None = None,
+    progress: Callable[[str], None] = lambda op: None,
+) -> Report:
+    """Try ``ops`` (all, if there are none). Raises TargetError if the target does not work, and
+    OptionsError for an unknown operator."""
+    options = Options(include=frozenset(ops), dtypes=dict.fromkeys(PROBED, 1))
+    rules = load_rules([data_path("rules/std")])
+    vocabulary = Vocabulary(rules, Signatures.load(), options)
+    mode = target.modes[-1]
+    lower = lowering(target.lowering)
+    with WorkerPool(target, jobs, limits or Limits(seconds=120)) as pool:
+        versions = pool.start()
+
+        def examine(operator: Operator) -> tuple[list[Group], int]:
+            groups: dict[Key, Group] = {}
+            unlowered = 0
+            for instance, typing in _instances(operator, seed, instances):
+                attributes = typing.attributes
+                if lower.unsupported(operator.name, instance.operands, attributes) is not None:
+                    unlowered += 1
+                    continue
+                key = table_key(
+                    operator.name, [None if o is None else o.dtype for o in instance.operands]
+                )
+                program = _program(operator, instance, typing, Random(f"{seed}/{key}"))
+                if program is not None:
+                    case = _case(pool, lower, program, mode)
+                    groups.setdefault(key, Group(key)).cases.append(case)
+            progress(operator.name)
+            return list(groups.values()), unlowered
+
+        with ThreadPoolExecutor(jobs) as threads:
+            found = list(threads.map(examine, vocabulary.operators))
+    every = [group for groups, _ in found for group in groups]
+    unlowered = sum(count for _, count in found)
+    return Report(target, versions, mode, seed, instances, every, unlowered)
+
+
+def _instances(operator: Operator, seed: int, wanted: int) -> Iterator[tuple[Instance, Typing]]:
+    """Instances of an operator: ``wanted`` for each choice of its operands' element types."""
+    for choice in _choices(operator.sampler):
+        dtypes = sorted({*choice.values()})
+        sampler = Sampler(operator.signature, _SHAPES, dtypes)
+        rng = Random(f"{seed}/{operator.name}/{sorted(choice.items())}")
+        found = 0
+        for _ in range(_DRAWS * wanted):
+            if found == wanted:
+                break
+            drawn = sampler.typed(rng)
+            if drawn is None:
+                break
+            if _is_of(sampler, drawn[0], choice):
+                found += 1
+                yield drawn
+
+
+def _choices(sampler: Sampler) -> Iterator[dict[str, str]]:
+    """Every choice of element types for the dtype variables of an operator's operands."""
+    names = {p.dtype.name for p in sampler.ports if isinstance(p.dtype, ast.Variable)}
+    domains = [[(name, dtype) for dtype in sampler.dtypes[name]] for name in sorted(names)]
+    return (dict(choice) for choice in product(*domains))
+
+
+def _is_of(sampler: Sampler, instance: Instance, choice: dict[str, str]) -> bool:
+    """Whether the operands that are there are of the chosen types."""
+    ports = sampler.ports
+    for i, operand in enumerate(instance.operands):
+        dtype = ports[min(i, len(ports) - 1)].dtype
+        chosen = choice[dtype.name] if isinstance(dtype, ast.Variable) else dtype.text
+        if operand is not None and operand.dtype != chosen:
+            return False
+    return True
+
+
+def _program(operator: Operator, instance: Instance, typing: Typing, rng: Random) -> Program | None:
+    """The program of one node, on inputs; None if its operands can have no values."""
+    graph = Graph(operator.name)
+    inputs = {}
+    operands: list[Tensor | None] = []
+    first, second = (*instance.operands, None, None)[:2]
+    for i, type in enumerate(instance.operands[: operator.operands]):
+        if type is None:
+            operands.append(None)
+            continue
+        kind = operator.demanded(i, type.dtype) or operator.prefers.get(i)
+        try:
+            if kind is None or first is None:
+                value = values.ordinary(rng, type)
+            else:
+                use = Use(first, typing.attributes, typing.outputs[0], second)
+                value = values.of_kind(kind, rng, type, use)
+        except NoValue:
+            return None
+        operands.append(graph.add_input(f"x{i}", type))
+        inputs[f"x{i}"] = value
+    results = [(f"y{i}", type) for i, type in enumerate(typing.outputs)]
+    node = graph.add_node(operator.name, operands, results, typing.attributes, name="n")
+    graph.outputs += [tensor for tensor in node.outputs if tensor is not None]
+    return Program(graph, inputs, operator.name)
+
+
+def _case(pool: WorkerPool, lower: Lowering, program: Program, mode: str) -> Case:
+    (node,) = program.graph.nodes
+    operands = ", ".join("_" if tensor is None else str(tensor.type) for tensor in node.inputs)
+    attributes = "".join(f", {name}={value}" for name, value in sorted(node.attributes.items()))
+    application = f"{node.op}({operands}{attributes})"
+    outcome = pool.run(Job(lower.lower(program.graph), program.inputs, (mode,)))
+    return Case(application, *_said(outcome, mode))
+
+
+def _said(outcome: Outcome, mode: str) -> tuple[bool, str | None]:
+    """Whether the target declined, and its words if it did not run."""
+    if outcome.ended is not Ended.ANSWERED:
+        how = f" ({outcome.signal})" if outcome.signal else ""
+        return False, f"{outcome.ended.value}{how}"
+    failure = outcome.results[mode].failure
+    if failure is None:
+        return False, None
+    lines = failure.message.strip().splitlines() or [""]
+    return failure.unsupported, f"{failure.type}: {lines[0][:300]}"
