@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.datalog.blueprint import Blueprint
 from reprise.datalog.changes import Changes, Proposal
 from reprise.datalog.clauses import UNIT, Clause, Clauses
-from reprise.datalog.errors import MarkError, RowError
+from reprise.datalog.errors import DatalogError, MarkError, RowError
 from reprise.datalog.evaluate import Evaluation, LogEntry
 from reprise.datalog.facts import Delta, Facts, cancel, grouped, rereadable
 from reprise.datalog.growth import Mode, ownership
@@ -61,6 +61,7 @@ class Database:
         cache: Path | None = None,
         checked: bool = False,
     ) -> None:
+        _check_program(program)
         self._runtime = Runtime(limits or Limits())
         self._runtime.on_index = self._forget_loader
         self._relations: dict[str, Relation] = dict(program.relations)
@@ -133,6 +134,7 @@ class Database:
         Relations declared before may be repeated. Marks set earlier can no longer be returned to.
         """
         self._forbid_in_proposal("extend")
+        _check_program(program)
         combined = Program({**self._relations, **program.relations}, (*self._rules, *program.rules))
         for name, relation in program.relations.items():
             if self._relations.get(name, relation) != relation:
@@ -208,7 +210,7 @@ class Database:
 
     def add(self, relation: str, *row: Any) -> Changes:
         """Commit one fact."""
-        return self.commit({relation: [row]})
+        return self.commit([(relation, row)])
 
     def delete(self, facts: Facts) -> Changes:
         """Commit the deletion of base facts; those that are not there are ignored."""
@@ -273,7 +275,7 @@ class Database:
             self._log.clear()
 
     def _position(self, mark: int) -> int:
-        if not 0 <= mark < len(self._marks):
+        if type(mark) is not int or not 0 <= mark < len(self._marks):
             raise MarkError("this mark was released, or rules were added since it was set")
         return self._marks[mark]
 
@@ -335,26 +337,16 @@ class Database:
             for name, rows in grouped(adds).items():
                 self._loaders[name](rows)
             self._prepare_ingest()
-        except (TypeError, ValueError, AttributeError):
-            self._blame(adds)
+        except (TypeError, ValueError):
+            for name, rows in grouped(adds).items():  # a row that is none is what a loader trips over
+                for row in rows:
+                    adapt(self._base_store(name).layout.relation, row)
             raise
-
-    def _blame(self, facts: Facts) -> None:
-        """Raise :class:`RowError` for the first of some facts that is none."""
-        pairs = (
-            [(name, row) for name, rows in facts.items() for row in rows]
-            if isinstance(facts, Mapping)
-            else facts
-        )
-        for fact in pairs:
-            if not isinstance(fact, (tuple, list)) or len(fact) != 2:
-                raise RowError(f"a fact is a relation's name and a row, but got {fact!r}")
-            adapt(self._base_store(fact[0]).layout.relation, fact[1])
 
     def _prepare_ingest(self) -> None:
         """Have all relations that have got facts loaded by one function, once they are known."""
         self._loads_alike += 1
-        if self._loads_alike < _ALIKE:
+        if self._loads_alike < _ALIKE or not self._loaders:
             return
         names = list(self._loaders)[:_MOST_INGESTED]
         source = ingest_source([self._loader(name) for name in names])
@@ -424,8 +416,7 @@ class Database:
         Look-ups by key and by the first key column are direct; others build an index once.
         """
         schema = self.relation(relation)
-        if len(pattern) != schema.arity:
-            raise RowError(f"`{relation}` has {schema.arity} column(s), but got {pattern!r}")
+        _check_pattern(schema, pattern)
         wanted = {
             i: box(value) if schema.columns[i].type == "any" else value
             for i, value in enumerate(pattern)
@@ -452,8 +443,7 @@ class Database:
         from reprise.datalog import explain
 
         schema = self.relation(relation)
-        if len(row) != schema.arity:
-            raise RowError(f"`{relation}` has {schema.arity} column(s), but got {row!r}")
+        _check_pattern(schema, row)
         if None not in row and self.contains(relation, *row):
             raise RowError(f"`{relation}` has the row {row!r}; ask `why`")
         return explain.why_not(self._blueprint.clauses, self._runtime, relation, row)
@@ -470,6 +460,20 @@ def _check(rules: Iterable[Rule], program: Program) -> None:
     if problems:
         raise RulesError(problems)
     stratify(program)
+
+
+def _check_program(program: object) -> None:
+    if not isinstance(program, Program):
+        raise DatalogError(f"expected a core program, but got {program!r}")
+
+
+def _check_pattern(relation: Relation, pattern: Sequence[Value | None]) -> None:
+    """Refuse what cannot be a pattern of rows: values, and ``None`` for any value."""
+    if not isinstance(pattern, (tuple, list)) or len(pattern) != relation.arity:
+        raise RowError(f"`{relation.name}` has {relation.arity} column(s), but got {pattern!r}")
+    for value in pattern:
+        if value is not None and not isinstance(value, (int, float, str)):
+            raise RowError(f"`{relation.name}` cannot hold {value!r}")
 
 
 def _named(name: object) -> bool:

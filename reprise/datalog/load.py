@@ -170,10 +170,10 @@ def _store_lines(layout: Layout) -> list[str]:
     if layout.shape is Shape.KEYED:
         key = f"c{layout.key[0]}"
         return [
-            f"if {key} in {rows}:",
-            f"    if {rows}[{key}] == row: continue",
-            f"    conflict({layout.store}, {rows}[{key}], row)",
-            f"{rows}[{key}] = row",
+            f"found = {rows}.setdefault({key}, row)",
+            "if found is not row:",
+            "    if found == row: continue",
+            f"    conflict({layout.store}, found, row)",
         ]
     if layout.shape is Shape.NESTED:
         first, *rest = (f"c{i}" for i in layout.key)

@@ -412,7 +412,9 @@ class _Planner:
             self.steps.append(Step(StepKind.DO, deletion(layout, row)))
             return
         loops = sum(step.kind is StepKind.EACH for step in self.steps)
-        self.steps.append(Step(StepKind.DO, insertion(layout, row, self._often(), loops > 1)))
+        fixed = all(isinstance(term, Const) for term in head.terms)
+        text = insertion(layout, row, fixed, self._often(), loops > 1)
+        self.steps.append(Step(StepKind.DO, text))
 
     def _often(self) -> bool:
         """Whether head rows are likely to be found so often that a call for each would tell."""

@@ -10,19 +10,23 @@ from reprise.datalog.layout import Layout
 from reprise.datalog.values import is_entity
 
 
-def insertion(layout: Layout, row: str, often: bool, unbounded: bool) -> str:
-    """Add a head row: in line, or by a call where that is rare.
+def insertion(layout: Layout, row: str, fixed: bool, often: bool, unbounded: bool) -> str:
+    """Add a head row: in line, or by a call where that is rare. ``fixed``: no variable in it.
 
     Two loops or more may find any number of rows before the evaluator counts them, so there the
-    limit is checked row by row.
+    limit is checked row by row. A row made of variables is a new object, so one look-up tells
+    whether it is the one that the primary holds now; a fixed one is the same object each time.
     """
     if not often and not unbounded:
         return f"found({layout.store}, {row})"
     check = f"    if len({layout.new}) > ROOM[0]: overflow({layout.store})" if unbounded else ""
+    entered = (
+        f"if row not in {layout.rows}:\n    {layout.rows}[row] = None\n"
+        if fixed
+        else f"if {layout.rows}.setdefault(row, row) is row:\n"
+    )
     return (
-        f"row = {row}\n"
-        f"if row not in {layout.rows}:\n"
-        f"    {layout.rows}[row] = None\n"
+        f"row = {row}\n{entered}"
         f"    if not {layout.new}: touched.append({layout.store})\n"
         f"    {layout.new}.append(row)\n"
         f"{check}"

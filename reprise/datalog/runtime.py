@@ -81,7 +81,7 @@ class Runtime:
             "LOW": -1,
             "TOP": -1,
             "MODE": int(Mode.GROWTH),
-            "OWNER": -1,
+            "OWNER": None,
             "GIVEN": {},
             "ROOM": self.room,
             "DEADLINE": self.deadline,
@@ -219,7 +219,7 @@ class Runtime:
         environment = self.environment
         top: int = environment["TOP"]
         environment["LOW"] = top
-        environment["OWNER"] = -1
+        environment["OWNER"] = None
         environment["MODE"] = mode
         environment["GIVEN"] = given
         return top

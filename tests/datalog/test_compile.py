@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import marshal
 from pathlib import Path
 
-import pytest
-
-from reprise.datalog import Database, codecache
+from reprise.datalog import Database
 from tests.datalog.coretext_reader import read
 
 PATTERNS = """
@@ -43,14 +40,12 @@ def test_rules_that_begin_alike_share_their_beginning() -> None:
         " and (r2 := node_rows.get(r1[0])) is not None:\n"
         "        if r2[1] == 'relu':\n"
         "            row = (r1[0], r0[0])\n"
-        "            if row not in m2_rows:\n"
-        "                m2_rows[row] = None\n"
+        "            if m2_rows.setdefault(row, row) is row:\n"
         "                if not m2_new: touched.append(m2_store)\n"
         "                m2_new.append(row)\n"
         "        if r2[1] == 'softmax':\n"
         "            row = (r1[0], r0[0])\n"
-        "            if row not in m1_rows:\n"
-        "                m1_rows[row] = None\n"
+        "            if m1_rows.setdefault(row, row) is row:\n"
         "                if not m1_new: touched.append(m1_store)\n"
         "                m1_new.append(row)"
     )
@@ -106,39 +101,6 @@ def test_relations_may_have_python_keywords_and_each_others_suffixes_for_names()
     database = Database(read(text))
     database.commit({"class": [(1, 2)], "load": [(2,)], "r": [(1,)]})
     assert database.rows("r_rows") == [(1,)]
-
-
-def test_compiled_rules_can_be_kept_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    facts = [("node", (0, "softmax")), ("node", (1, "sum")), ("edge", (0, 1, 0))]
-    monkeypatch.setattr(codecache, "_MEMORY", {})
-    first = Database(read(PATTERNS), cache=tmp_path)
-    first.commit(facts)
-    first.save()
-    files = sorted(tmp_path.iterdir())
-    assert files
-    monkeypatch.setattr(codecache, "_MEMORY", {})
-    monkeypatch.setattr(codecache, "compile", None, raising=False)
-    again = Database(read(PATTERNS), cache=tmp_path)
-    again.commit(facts)
-    assert again.rows("m1") == [(0, 1)]
-
-
-def test_a_damaged_cache_file_is_compiled_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    facts = [("node", (0, "softmax")), ("node", (1, "sum")), ("edge", (0, 1, 0))]
-    monkeypatch.setattr(codecache, "_MEMORY", {})
-    first = Database(read(PATTERNS), cache=tmp_path)
-    first.commit(facts)
-    first.save()
-    for number, path in enumerate(sorted(tmp_path.iterdir())):
-        path.write_bytes(b"" if number % 2 else marshal.dumps("not code"))
-    monkeypatch.setattr(codecache, "_MEMORY", {})
-    database = Database(read(PATTERNS), cache=tmp_path)
-    database.commit(facts)
-    assert database.rows("m1") == [(0, 1)]
 
 
 def test_importing_the_engine_loads_no_other_engine() -> None:
