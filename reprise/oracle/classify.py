@@ -21,7 +21,8 @@ _CAPTURE_TYPES = frozenset(("Unsupported",))
 _UNSUPPORTED = re.compile(
     r"not implemented for|NOT_IMPLEMENTED|Could not find an implementation|(is|are) not supported"
     r"|not supported (on|for|by|in|with)|no kernel|unsupported (data ?type|dtype|operator|op\b)"
-    r"|does not support|only supports|not yet implemented|No conversion rule",
+    r"|does not support|only supports|not yet implemented|No conversion rule"
+    r"|is not a registered function/op",
     re.IGNORECASE,
 )
 _INVALID_TYPES = frozenset(
@@ -37,7 +38,10 @@ _INVALID = re.compile(
     r"|cannot be reshaped|is invalid for input of size|Dimension out of range"
     r"|got an unexpected keyword argument|missing \d+ required positional"
 )
-_INTERNAL = re.compile(r"INTERNAL ASSERT|InternalError|Check failed|Assertion .* failed")
+_INTERNAL = re.compile(
+    r"INTERNAL ASSERT|InternalError|Check failed|Assertion .* failed|InsertedPrecisionFreeCast_"
+)
+"""What only the target can have done: ONNX Runtime, for one, inserts casts in every mode."""
 
 
 def classify(failure: Failure) -> Verdict:
@@ -75,4 +79,5 @@ def blame(
     # The baseline sees the program as it is, the tested mode what the optimiser made of it.
     first = baseline if baseline in failed else next(iter(failed))
     assert first is not None
-    return verdicts[first], tested if ours is not None else first
+    verdict = verdicts[first]
+    return verdict, tested if ours is not None and verdict is Verdict.CRASH else first

@@ -12,7 +12,7 @@ emulating the plain precision? which pass is to blame?
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 from zlib import crc32
@@ -56,6 +56,9 @@ class Rerun(Protocol):
     ) -> Outcome: ...
 
 
+Passes = Sequence[str] | Callable[[], Sequence[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """How outcomes are judged.
@@ -90,12 +93,13 @@ class Judge:
         program: Program,
         outcome: Outcome,
         rerun: Rerun | None = None,
-        passes: Sequence[str] = (),
+        passes: Passes = (),
     ) -> Judgement:
         """The verdict on ``outcome``. Without ``rerun``, nothing is run again: no ablation, no
-        conditioning test of the target itself. ``passes``: candidates of ablation."""
+        conditioning test of the target itself. ``passes``: candidates of ablation, the likeliest
+        first, or what gives them (asked only where there is a finding)."""
         first = self._first(program, outcome)
-        case = _Case(self, program, outcome, rerun, tuple(passes))
+        case = _Case(self, program, outcome, rerun, passes)
         match first.verdict:
             case Verdict.OK if self._chosen(program):
                 return case.both_wrong() or first
@@ -215,7 +219,7 @@ class _Case:
     program: Program
     outcome: Outcome
     rerun: Rerun | None
-    passes: tuple[str, ...]
+    passes: Passes
 
     # --- crashes ----------------------------------------------------------------------------------
 
@@ -225,7 +229,7 @@ class _Case:
         if self.outcome.ended in (Ended.MEMORY, Ended.GARBAGE) or self.rerun is None:
             return first
         where = first.evidence.get("mode")
-        if where != judge.tested or not self.passes:
+        if where != judge.tested:
             return first
         base = self._baseline()
         if judge.baseline is not None and (base is None or base.failure is not None):
@@ -245,7 +249,10 @@ class _Case:
     def _ablated(self, first: Judgement, base: ModeResult | None) -> Judgement:
         """The judgement with the pass to blame as its signature, where there is one."""
         rerun, judge = self.rerun, self.judge
-        if rerun is None or not self.passes:
+        if rerun is None:
+            return first
+        passes = self.passes() if callable(self.passes) else self.passes
+        if not passes:
             return first
 
         def run(disabled: tuple[str, ...]) -> Judgement:
@@ -255,7 +262,7 @@ class _Case:
                 results[judge.baseline] = base
             return judge._first(self.program, replace(again, results=results))
 
-        found: Ablation = ablate(run, self.passes, first, judge.budget)
+        found: Ablation = ablate(run, passes, first, judge.budget)
         evidence = {**first.evidence, "symptom": first.signature, "ablation": found.evidence()}
         title = first.title
         if found.cures:

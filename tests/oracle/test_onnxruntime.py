@@ -32,7 +32,8 @@ ADVICE = {
 }
 CLEANING = ("ConstantFolding", "EliminateDropout", "EliminateIdentity")
 """They only uncover what a fusion then gets wrong: candidates come likeliest first."""
-PASSES = (*sorted({n for names in ADVICE.values() for n in names} | {"MatMulAddFusion"}), *CLEANING)
+FUSIONS = {name for names in ADVICE.values() for name in names} - set(CLEANING)
+PASSES = (*sorted(FUSIONS | {"MatMulAddFusion", "NotWhereFusion"}), *CLEANING)
 CASES = [c for c in ONNXRUNTIME if "[N," not in c.body]
 
 
