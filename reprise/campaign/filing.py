@@ -11,10 +11,13 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
+from reprise.campaign.source import known_bugs
+from reprise.data import data_path
 from reprise.datalog import LimitError, Limits
 from reprise.lang.declared import Pattern
-from reprise.lang.ruleset import RuleSet
+from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.oracle.verdict import Judgement, Verdict
 from reprise.patterns.match import Matcher
 from reprise.patterns.truth import Truth
@@ -45,11 +48,29 @@ class RuleMatch:
     certain: bool
 
 
-def rules_hash(rules: RuleSet) -> str:
-    """Of the texts of all files that the rules came from, the library's included: what decides
-    which programs a seed gives."""
-    digests = sorted(hashlib.sha256(text.encode()).hexdigest() for text in rules.sources.values())
+def rules_hash(rules: RuleSet, target: str) -> str:
+    """Of the texts of all files that the rules came from, the library's included, and of what is
+    known of the target: what decides, with the options, which programs a seed gives."""
+    texts = [text.encode() for text in rules.sources.values()]
+    texts += [path.read_bytes() for path in sorted(data_path("rules").glob(f"targets/{target}.*"))]
+    digests = sorted(hashlib.sha256(text).hexdigest() for text in texts)
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Known:
+    """How to make the known bugs of a target in any process. ``rules``: files and folders (none:
+    the shipped bugs); ``environment``: what is known of the run, as in ``reprise check --env``."""
+
+    target: str
+    version: str | None
+    rules: tuple[Path, ...] = ()
+    environment: tuple[tuple[str, Scalar], ...] = ()
+
+    def __call__(self) -> KnownBugs:
+        rules = load_rules(self.rules or (data_path("rules/bugs"),))
+        patterns = known_bugs(rules, self.target, self.version)
+        return KnownBugs(rules, patterns, dict(self.environment))
 
 
 class KnownBugs:

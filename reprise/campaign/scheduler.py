@@ -25,6 +25,8 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 _BATCHES_AHEAD = 64
 """How many batches a process may be ahead of the slowest one: results wait in memory."""
+_STARTS = 3
+"""How often in a row a process may die before it is set up."""
 _PATIENCE = 3.0
 """Seconds that a process has to end by itself."""
 
@@ -166,7 +168,7 @@ class LocalProcesses(Generic[Item, Result]):
         assert batch is not None
         if not lane.ready:
             lane.failed_starts += 1
-            if lane.failed_starts > 1:
+            if lane.failed_starts > _STARTS:
                 raise SchedulerError(
                     f"worker processes die when they start ({lane.how_it_ended()})"
                 )
@@ -189,8 +191,8 @@ class LocalProcesses(Generic[Item, Result]):
 
     @property
     def pids(self) -> list[int]:
-        """The processes at work."""
-        return [lane.process.pid for lane in self._lanes if lane.process.pid is not None]
+        """The processes at work, those that are set up."""
+        return [lane.process.pid or 0 for lane in self._lanes if lane.ready]
 
 
 _SPAWN = multiprocessing.get_context("spawn")

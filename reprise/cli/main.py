@@ -40,6 +40,10 @@ class Exit(IntEnum):
         ),
         "rules": ("reprise.cli.rules:rules", "Check, format, test and inspect rule files."),
         "query": ("reprise.cli.query:query", "Ask a rule file one question."),
+        "fuzz": (
+            "reprise.cli.fuzz:fuzz",
+            "Generate programs and test a compiler with them.",
+        ),
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -88,7 +92,9 @@ def _invoke(arguments: list[str]) -> int:
         return done.exit_code
 
 
-_INPUT_ERRORS = frozenset({"UsageError", "ModelError", "DatalogError"})
+_INPUT_ERRORS = frozenset(
+    {"UsageError", "ModelError", "DatalogError", "TargetError", "OptionsError", "StoreError"}
+)
 """Exceptions of ours that say what is wrong with the input. By name, so that none is imported."""
 
 

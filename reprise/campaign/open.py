@@ -1,0 +1,202 @@
+"""From what was asked for to a campaign that can run: a new one, or one that goes on.
+
+A run goes on only if its programs would be the same and what they are tested with is: the rules,
+Reprise and the compiler must be those that it began with.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reprise import __version__
+from reprise.campaign.bench import Fuzzing
+from reprise.campaign.filing import Known, rules_hash
+from reprise.campaign.judging import Judging
+from reprise.campaign.options import read_options
+from reprise.campaign.records import FIRST_KEPT, RunInfo, StoreError
+from reprise.campaign.run import Budget, Campaign, Watch
+from reprise.campaign.source import SourceRequest, known_bugs, open_source
+from reprise.campaign.store import Run
+from reprise.campaign.writer import RunWriter, utc_now
+from reprise.data import data_path
+from reprise.lang.ruleset import load_rules
+from reprise.patterns.check import UsageError
+from reprise.synth.generator import Generator
+from reprise.targets.discover import Target, parse_target
+from reprise.targets.process import Limits, TargetProcess
+from reprise.uir.graph import Scalar
+
+
+@dataclass(frozen=True)
+class Request:
+    """What ``reprise fuzz`` was asked for. ``generation``: the generator's options, as they were
+    given. ``timeout`` and ``memory`` (MiB) limit the target."""
+
+    target: str
+    seed: int = 0
+    rules: tuple[Path, ...] = ()
+    guided: bool = True
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    keep: int = FIRST_KEPT
+    timeout: float = 60.0
+    memory: int = 4096
+
+    def stored(self) -> dict[str, object]:
+        """As the store keeps it, besides what has a column of its own."""
+        return {
+            "rules": [str(path) for path in self.rules],
+            "generation": dict(self.generation),
+            "budget": asdict(self.budget),
+            "keep": self.keep,
+            "timeout": self.timeout,
+            "memory": self.memory,
+        }
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Makes the generator, in any process."""
+
+    request: SourceRequest
+
+    def __call__(self) -> Generator:
+        return open_source(self.request)
+
+
+def begin(request: Request, path: Path | None, watch: Watch, jobs: int) -> Campaign:
+    """A new run, in ``path`` or a new folder of the working directory.
+
+    Raises TargetError, RulesError, OptionsError, UsageError or StoreError for what makes it
+    impossible, before any folder is made.
+    """
+    work, info = _prepare(request)
+    folder = path or _free(work.target.name)
+    writer = RunWriter.create(folder, info, jobs)
+    return Campaign(writer, work, request.budget, watch, jobs=jobs, keep=request.keep)
+
+
+def go_on(path: Path, budget: Budget, watch: Watch, jobs: int) -> Campaign:
+    """The run in ``path``, from where it stands; ``budget`` in place of the one that it began
+    with, if it says anything. Raises as :func:`begin`."""
+    run = Run.open(path)
+    request = _request(run.info)
+    if budget != Budget():
+        request = Request(**{**request.__dict__, "budget": budget})
+    work, info = _prepare(request)
+    _check_same(path, run.info, info)
+    tests, seconds = request.budget.tests, request.budget.seconds
+    if (tests is not None and run.tests >= tests) or (
+        seconds is not None and run.seconds >= seconds
+    ):
+        raise UsageError(
+            f"{path}: this run is complete ({run.tests} tests, {run.seconds:.0f} s); to go on, "
+            "give a larger --tests or --time (both count the whole run)"
+        )
+    writer = RunWriter.resume(path, jobs)
+    return Campaign(writer, work, request.budget, watch, jobs=jobs, keep=request.keep)
+
+
+def _request(info: RunInfo) -> Request:
+    options: dict[str, Any] = info.options
+    return Request(
+        target=info.target,
+        seed=info.seed,
+        rules=tuple(Path(path) for path in options["rules"]),
+        guided=info.guided,
+        generation=options["generation"],
+        budget=Budget(**options["budget"]),
+        keep=options["keep"],
+        timeout=options["timeout"],
+        memory=options["memory"],
+    )
+
+
+def _prepare(request: Request) -> tuple[Fuzzing, RunInfo]:
+    """The work, and what the store says of it. Starts the target once, for its versions."""
+    target = parse_target(request.target)
+    limits = Limits(seconds=request.timeout, memory_mib=request.memory)
+    with TargetProcess(target, limits) as process:
+        versions = process.start()
+    version = next(iter(versions.values()), None)
+    environment: dict[str, Scalar] = {"provider": target.device}
+    rules = load_rules(request.rules or (data_path("rules/bugs"),))
+    patterns = known_bugs(rules, target.name, version)
+    source = SourceRequest(
+        seed=request.seed,
+        options=read_options(request.generation),
+        target=target.name,
+        version=version,
+        rules=request.rules,
+        guided=request.guided,
+        environment=environment,
+        lowering=target.lowering,
+    )
+    work = Fuzzing(
+        target,
+        Programs(source),
+        Judging(request.seed),
+        Known(target.name, version, request.rules, tuple(environment.items())),
+        limits,
+    )
+    info = RunInfo(
+        seed=request.seed,
+        target=_spelled(request.target, target),
+        options=request.stored(),
+        rules=tuple(sorted(pattern.name for pattern in patterns)),
+        rules_hash=rules_hash(rules, target.name),
+        guided=request.guided,
+        versions={**versions, **_own_versions()},
+        started=utc_now(),
+    )
+    return work, info
+
+
+def _spelled(given: str, target: Target) -> str:
+    """The target as it was given, but with paths that mean the same everywhere."""
+    name, _, python = given.partition("@")
+    if target.name != name.partition(":")[0]:  # a file
+        name = str(target.file) + (f":{target.device}" if ":" in name else "")
+    return f"{name}@{target.python}" if python else name
+
+
+def _own_versions() -> dict[str, str]:
+    return {
+        "reprise": __version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _check_same(path: Path, before: RunInfo, now: RunInfo) -> None:
+    """Raises StoreError if what was tested with what has changed."""
+    if before.rules_hash != now.rules_hash:
+        raise StoreError(
+            f"{path}: the rules have changed since the run began, and with them its programs; "
+            "begin a new run"
+        )
+    changed = [
+        f"{name} {was} is now {now.versions.get(name, 'missing')}"
+        for name, was in before.versions.items()
+        if now.versions.get(name) != was
+    ]
+    if changed:
+        raise StoreError(
+            f"{path}: a run goes on with what it began with, but {', '.join(changed)}; begin a new "
+            "run"
+        )
+
+
+def _free(target: str) -> Path:
+    """A folder of the working directory that does not exist yet."""
+    number = 1
+    while Path(f"fuzz-{target}-{number}").exists():
+        number += 1
+    return Path(f"fuzz-{target}-{number}")

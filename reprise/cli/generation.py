@@ -1,0 +1,51 @@
+"""The options that say which programs to generate, shared by the commands that generate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_SHARES = {
+    "initializers": "Share of sources that are stored in the model (the others are inputs).",
+    "no-inputs": "Share of programs without any input.",
+    "empty": "Share of programs that may have extents of 0.",
+    "special": "Share of sources with special floats among their values.",
+    "expose": "Share of tensors that are outputs though something reads them.",
+    "join": "How often a second operand is looked for in the graph.",
+    "recent": "How often an operand is one of the youngest tensors.",
+}
+_WORDS = (
+    ("ops", "Only these operators or categories (comma-separated; may be repeated)."),
+    ("no-ops", "Without these operators or categories."),
+    ("dtypes", "Only these element types; NAME=WEIGHT for how often each."),
+)
+_NUMBERS = (
+    ("nodes", "Operators in a program."),
+    ("attempts", "How often a position is tried before a known bug is let through."),
+    ("min-rank", "The least rank of a tensor."),
+    ("max-rank", "The largest rank of a tensor."),
+    ("max-extent", "The largest extent."),
+    ("max-elements", "The most elements of a tensor."),
+)
+
+
+def generation_options(command: _Command) -> _Command:
+    """Add the options to a command; ``reprise.campaign.options`` reads them."""
+    for name in reversed(_SHARES):
+        command = click.option(f"--{name}", type=click.FloatRange(0, 1), help=_SHARES[name])(
+            command
+        )
+    command = click.option(
+        "--key",
+        type=click.Choice(["exact", "paper"]),
+        help="What a rejected candidate excludes at its position.",
+    )(command)
+    for name, text in reversed(_WORDS):
+        command = click.option(f"--{name}", multiple=True, metavar="NAME,...", help=text)(command)
+    for name, text in reversed(_NUMBERS):
+        command = click.option(f"--{name}", type=click.IntRange(0), metavar="N", help=text)(command)
+    return command
