@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from reprise.datalog.clauses import AggregateView
+from reprise.datalog.clauses import DEFAULTS, AggregateView
 from reprise.datalog.layout import Layout
 from reprise.datalog.values import NAN, box, plain
 from reprise.lang.core import Row, Value
@@ -171,6 +171,15 @@ class Extreme:
 
     def result(self) -> Value | None:
         return self._best
+
+
+def total(kind: str, values: Iterable[Value]) -> Value | None:
+    """The aggregate of some values, one for each solution; of none, as the rule language says."""
+    accumulator = _accumulator(kind)
+    for value in values:
+        accumulator.change(value, 1)
+    result = accumulator.result()
+    return DEFAULTS.get(kind) if result is None else result
 
 
 def _accumulator(kind: str) -> Accumulator:

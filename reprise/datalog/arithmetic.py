@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from reprise.datalog.values import NAN, AnyFloat, is_entity, plain
@@ -126,6 +126,11 @@ _FUNCTIONS: dict[str, Callable[..., Maybe]] = {
 }
 
 
+def apply(op: str, args: Iterable[Maybe]) -> Maybe:
+    """The value of ``op``, as :class:`~reprise.lang.core.Arith` names it, for some arguments."""
+    return _FUNCTIONS[op](*args)
+
+
 def evaluate(expr: Expr, values: Mapping[str, Value]) -> Maybe:
     """The value of ``expr`` under a binding of all its variables."""
     match expr:
@@ -134,7 +139,7 @@ def evaluate(expr: Expr, values: Mapping[str, Value]) -> Maybe:
         case Const(value):
             return value
         case Arith(op, args):
-            return _FUNCTIONS[op](*(evaluate(arg, values) for arg in args))
+            return apply(op, [evaluate(arg, values) for arg in args])
 
 
 # --- text --------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ from reprise.lang.safety import bound_by, expression_type, group_variables, vari
 UNIT = Relation("$unit", ())
 """The relation of one empty row: what a rule without positive atoms waits for."""
 
+DEFAULTS: dict[str, Value] = {"count": 0, "sum": 0, "prod": 1}
+"""The value of an aggregate without solutions; the others have none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
@@ -189,7 +192,7 @@ class Clauses:
         self._add_rule(Rule(Atom(solutions, terms), tuple(body), rule.name, rule.span))
         result = Column("result", _result_type(aggregate, types))
         columns = (*_hidden(name, group, types).columns, result)
-        default: Value | None = {"count": 0, "sum": 0, "prod": 1}.get(aggregate.kind)
+        default = DEFAULTS.get(aggregate.kind)
         if default is not None and result.type == "float":
             default = float(default)
         self.views[name] = AggregateView(

@@ -9,7 +9,7 @@ led there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reprise.datalog.blueprint import Blueprint
@@ -338,7 +338,9 @@ class Database:
                 self._loaders[name](rows)
             self._prepare_ingest()
         except (TypeError, ValueError):
-            for name, rows in grouped(adds).items():  # a row that is none is what a loader trips over
+            for name, rows in grouped(
+                adds
+            ).items():  # a row that is none is what a loader trips over
                 for row in rows:
                     adapt(self._base_store(name).layout.relation, row)
             raise

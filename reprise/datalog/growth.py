@@ -49,7 +49,6 @@ from reprise.datalog.clauses import BodyLiteral, Clause, Clauses, Lookup
 from reprise.datalog.values import is_entity
 from reprise.lang.core import Atom, Const, Expr, Member, Relation, Value, Var
 
-
 _Member = str | Expr
 """A variable's name, or a constant."""
 
@@ -335,7 +334,9 @@ def _choices(clause: Clause, term: Expr) -> tuple[Value, ...]:
 
 def _telling(relation: Relation) -> list[int]:
     """Columns outside the key that hold symbols: constants there tell entities apart."""
-    return [i for i, column in enumerate(relation.columns) if not column.key and column.type == "sym"]
+    return [
+        i for i, column in enumerate(relation.columns) if not column.key and column.type == "sym"
+    ]
 
 
 def _constants(clauses: Clauses) -> dict[tuple[str, int], set[Value]]:

@@ -21,7 +21,7 @@ from reprise.lang.core import Relation
 class Shape(Enum):
     """The primary dictionary of a relation.
 
-    - ``ROWS``: the rows; what they map to says nothing. Derived relations and relations without a key.
+    - ``ROWS``: the rows; what they map to says nothing. Derived relations and those without a key.
     - ``KEYED``: key → row, for one key column.
     - ``NESTED``: first key column → remaining key columns → row: finds one row by its key and all
       rows of an owner without building a key tuple.

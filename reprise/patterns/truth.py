@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import prod
 from typing import Protocol
 
+from reprise.datalog.accumulate import total
+from reprise.datalog.arithmetic import apply, compare
+from reprise.datalog.values import box
 from reprise.lang import core
-from reprise.lang.dtypes import DTYPES
 
 
 class Truth(Enum):
@@ -111,9 +112,7 @@ class Solver:
                 break
         return best if best is not None else Answer(Truth.NO, dict(bindings), ())
 
-    def solutions(
-        self, literals: Sequence[core.Literal], bindings: Bindings
-    ) -> Iterator[Bindings]:
+    def solutions(self, literals: Sequence[core.Literal], bindings: Bindings) -> Iterator[Bindings]:
         """Every way to satisfy all literals for certain (at most MAX_BRANCHES are tried)."""
         self._branches = 0
         for answer in self._search(order(literals, bindings), dict(bindings), ()):
@@ -347,18 +346,9 @@ class Solver:
                     return UNKNOWN
                 solutions[key] = value
         values = [v for v in solutions.values() if v is not None and not isinstance(v, Unknown)]
-        if literal.kind == "count":
-            return len(values) if literal.value is None else len(set(values))
-        numbers = [v for v in values if not isinstance(v, str)]
-        match literal.kind:
-            case "sum":
-                return sum(numbers)
-            case "prod":
-                return prod(numbers)
-            case "min":
-                return min(numbers, default=None)
-            case _:
-                return max(numbers, default=None)
+        if literal.kind == "count" and literal.value is not None:
+            return len(set(map(box, values)))
+        return total(literal.kind, values)
 
     # --- values -------------------------------------------------------------------------------
 
@@ -375,61 +365,7 @@ class Solver:
                     return None
                 if any(isinstance(v, Unknown) for v in values):
                     return UNKNOWN
-                known = [v for v in values if v is not None and not isinstance(v, Unknown)]
-                return arithmetic(op, known)
-
-
-def arithmetic(op: str, args: Sequence[core.Value]) -> core.Value | None:
-    """Evaluate ``reprise.lang.core.Arith`` natively; None where it has no value."""
-    if op == "bits":
-        dtype = DTYPES.get(str(args[0]))
-        return None if dtype is None else dtype.bits
-    numbers = [a for a in args if not isinstance(a, str)]
-    if len(numbers) != len(args):
-        return None
-    try:
-        match op:
-            case "+":
-                return numbers[0] + numbers[1]
-            case "-":
-                return numbers[0] - numbers[1]
-            case "*":
-                return numbers[0] * numbers[1]
-            case "/":
-                whole = all(isinstance(n, int) for n in numbers)
-                return numbers[0] // numbers[1] if whole else numbers[0] / numbers[1]
-            case "%":
-                return numbers[0] % numbers[1]
-            case "neg":
-                return -numbers[0]
-            case "abs":
-                return abs(numbers[0])
-            case "min":
-                return min(numbers)
-            case _:
-                return max(numbers)
-    except (ZeroDivisionError, OverflowError):
-        return None
-
-
-def compare(op: str, left: core.Value, right: core.Value) -> bool:
-    """Evaluate a comparison of two known values (see ``reprise.lang.core.Compare``)."""
-    if isinstance(left, str) or isinstance(right, str):
-        same = isinstance(left, str) and isinstance(right, str) and left == right
-        return same if op == "==" else not same if op == "!=" else False
-    match op:
-        case "==":
-            return left == right
-        case "!=":
-            return left != right
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left >= right
+                return apply(op, [v for v in values if not isinstance(v, Unknown)])
 
 
 def order(literals: Sequence[core.Literal], bindings: Bindings) -> list[core.Literal]:

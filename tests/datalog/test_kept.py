@@ -11,9 +11,8 @@ import pytest
 
 from benchmarks import workload
 from reprise import cache
-from reprise.datalog import Database, Limits, codecache
+from reprise.datalog import Database, Limits, codecache, schedule
 from reprise.datalog import blueprint as blueprints
-from reprise.datalog import schedule
 from reprise.lang.core import Program
 from reprise.lang.diagnostics import RulesError
 from tests.datalog.coretext_reader import read
@@ -29,7 +28,8 @@ loud(V) :- node(V, O), O in {a, b, c}, not tag(V, b).
 """
 FACTS: list[Fact] = [
     ("node", (0, "a")), ("node", (2, "b")), ("edge", (0, 2, 0)), ("edge", (0, 2, 1)),
-    ("node", (4, "c")), ("edge", (2, 4, 0)), ("out", (4, 0, 5)), ("dim", (5, 0, 7)), ("tag", (2, "a")),
+    ("node", (4, "c")), ("edge", (2, 4, 0)), ("out", (4, 0, 5)), ("dim", (5, 0, 7)),
+    ("tag", (2, "a")),
 ]  # fmt: skip
 
 
@@ -126,7 +126,9 @@ def test_a_damaged_file_is_as_good_as_none(program: Program, tmp_path: Path) -> 
     damaged = [b"", b"\0" * 64, whole[:-1], whole + b"x", whole[: len(whole) // 2]]
     for _ in range(15):
         at = random.randrange(len(whole))
-        damaged.append(whole[:at] + bytes([whole[at] ^ (1 << random.randrange(8))]) + whole[at + 1 :])
+        damaged.append(
+            whole[:at] + bytes([whole[at] ^ (1 << random.randrange(8))]) + whole[at + 1 :]
+        )
     for content in damaged:
         path.write_bytes(content)
         assert run(program, tmp_path)[1] == expected
