@@ -5,8 +5,9 @@ Runs in a worker (see ``interface``): imports nothing but the standard library, 
 onnx, which TVM's frontend reads, if a model comes).
 
 "optimised" is TVM's default pipeline for the device, at its highest level. (``relax.build`` itself
-takes that for GPUs only; its own default for CPUs neither fuses nor folds.) "unoptimised" legalises every operator by itself and lowers what is left without fusing, folding or
-planning memory, at level 0; LLVM too generates code at its level 0.
+takes that for GPUs only; its own default for CPUs neither fuses nor folds.) "unoptimised" legalises
+every operator by itself and lowers what is left without fusing, folding or planning memory, at
+level 0; LLVM too generates code at its level 0.
 """
 
 from __future__ import annotations
@@ -26,6 +27,15 @@ KINDS = {"cpu": "llvm", "cuda": "cuda"}
 
 CONTAINERS = frozenset({"sequential", "_pipeline", "f_zero_pipeline"})
 """Passes that only run others: leaving one out leaves out everything."""
+
+ESSENTIAL = frozenset(
+    {"DispatchSortScan", "LegalizeOps", "ToNonDataflow", "CallTIRRewrite", "LowerAllocTensor"}
+    | {"LowerRuntimeBuiltin", "AttachGlobalSymbol", "tirx.BindTarget", "s_tir.LowerInitBlock"}
+    | {"s_tir.ConvertBlocksToOpaque", "s_tir.LowerOpaqueBlock", "tirx.FlattenBuffer"}
+    | {"tirx.MakePackedAPI", "tirx.Filter", "tirx.LowerTVMBuiltin"}
+)
+"""Passes without which nothing compiles (measured, on 0.25 and 0.27): they lower, they do not
+optimise."""
 
 LIKELY = ("FuseOps", "FuseTIR", "FoldConstant", "StaticPlanBlockMemory", "RewriteDataflowReshape")
 """The optimisations on Relax, which a defect is most often due to."""
@@ -73,13 +83,20 @@ class Runner:
         return [result.numpy() for result in several]
 
     def passes(self, model: bytes) -> Sequence[str]:
-        """The passes that ran, optimisations on Relax first, then in the order of their first
-        run."""
+        """The passes that ran and can be left out. Optimisations on Relax come first, then the
+        others in the order of their first run; if one fails, it comes before all, and then those
+        that ran before it, the latest first."""
         module, _ = self.load(model)
         ran = listing(self.tvm)
-        self.build(module, MODES[0], ran)
-        names = dict.fromkeys(name for name in ran.names if name not in CONTAINERS)
-        return sorted(names, key=lambda name: name not in LIKELY)
+        failed = False
+        try:
+            self.build(module, MODES[0], ran)
+        except Exception:
+            failed = True
+        seen = [name for name in ran.names if name not in CONTAINERS | ESSENTIAL]
+        if failed:
+            return list(dict.fromkeys(reversed(seen)))
+        return sorted(dict.fromkeys(seen), key=lambda name: name not in LIKELY)
 
     def is_unsupported(self, error: Exception) -> bool:
         if type(error).__name__ in _UNSUPPORTED:
