@@ -19,7 +19,7 @@ from typing import Protocol
 
 from reprise.datalog.accumulate import total
 from reprise.datalog.arithmetic import apply, compare
-from reprise.datalog.values import box
+from reprise.datalog.values import box, identical
 from reprise.lang import core
 
 
@@ -213,7 +213,7 @@ class Solver:
         for term, value, free in zip(terms, row, unbound, strict=True):
             if not free or not isinstance(term, core.Var):
                 continue
-            if bound.setdefault(term.name, value) != value:
+            if not _same(bound.setdefault(term.name, value), value):
                 return False
         return True
 
@@ -276,9 +276,9 @@ class Solver:
             if value is None:
                 continue
             if isinstance(term, core.Var):
-                if bindings.setdefault(term.name, value) != value:
+                if not _same(bindings.setdefault(term.name, value), value):
                     return False
-            elif isinstance(term, core.Const) and term.value != value:
+            elif isinstance(term, core.Const) and not compare("==", term.value, value):
                 return False
         return self.ask(rule.body, bindings).truth is Truth.UNKNOWN
 
@@ -366,6 +366,13 @@ class Solver:
                 if any(isinstance(v, Unknown) for v in values):
                     return UNKNOWN
                 return apply(op, [v for v in values if not isinstance(v, Unknown)])
+
+
+def _same(left: Known, right: Known) -> bool:
+    """Whether two values are one to a join: 1 and 1.0 are two, NaN is itself."""
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return left is right
+    return identical(box(left), box(right))
 
 
 def order(literals: Sequence[core.Literal], bindings: Bindings) -> list[core.Literal]:
