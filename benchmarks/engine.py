@@ -15,6 +15,7 @@ import argparse
 import gc
 import json
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from benchmarks import workload
 from benchmarks.peers import COMPETITORS, Competitor, Ours
-from reprise.datalog import Database
+from reprise.datalog import Database, codecache
 
 SIZES = (10, 1_000, 10_000)
 PATTERNS = (1, 6, 40, 200)
@@ -174,6 +175,32 @@ def batch_seconds(patterns: int, size: int) -> tuple[float, float, float]:
     return create, cold, min(warm_times)
 
 
+def start_seconds(patterns: int, nodes: int = 100) -> tuple[float, float]:
+    """Making a database and adding its first nodes one by one: with nothing kept, and with all.
+
+    As in new processes: what the process itself remembers of compiled rules is forgotten.
+    """
+    core = workload.program(workload.patterns(patterns))
+    graph = workload.graph(nodes)
+
+    def start(folder: Path) -> Database:
+        database = Database(core, cache=folder)
+        for facts in graph:
+            with database.propose(facts) as proposal:
+                proposal.accept()
+        return database
+
+    def forgetful(folder: Path) -> float:
+        codecache.forget()
+        return timed(lambda: start(folder))
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cold = min(forgetful(folder / str(i)) for i in range(3))
+        start(folder).save()
+        return cold, min(forgetful(folder) for _ in range(3))
+
+
 def closure_seconds(budget: float) -> dict[str, float]:
     """Transitive closure, 1,000 nodes and 3,000 arcs, in one go, by engine."""
     arcs = workload.closure_arcs()
@@ -322,6 +349,7 @@ def main() -> None:
     cells, ratios = grow(budget, arguments.quick)
     size = 1_000 if arguments.quick else 10_000
     batches = {f"P={p}": batch_seconds(p, size) for p in PATTERNS}
+    starts = {f"P={p}": start_seconds(p) for p in PATTERNS}
     closure = closure_seconds(budget)
     print()
     print(table(cells))
@@ -332,12 +360,16 @@ def main() -> None:
             f"  {name:6} create {create * 1e3:.0f} ms, cold {cold * 1e3:.0f} ms, "
             f"compiled {compiled * 1e3:.0f} ms"
         )
+    print("\na database and its first 100 nodes")
+    for name, (cold, kept) in starts.items():
+        print(f"  {name:6} cold {cold * 1e3:.0f} ms, from the cache {kept * 1e3:.0f} ms")
     print(f"\ntransitive closure: {_row(closure, '{:.3f} s')}")
     if arguments.json:
         numbers = {
             "cells": [asdict(cell) for cell in cells],
             "reject_and_retry": ratios,
             "batch_seconds": batches,
+            "start_seconds": starts,
             "closure_seconds": closure,
         }
         arguments.json.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")

@@ -21,3 +21,8 @@ def compiled(source: str, label: str) -> CodeType:
             _MEMORY.clear()
         _MEMORY[source] = code
     return code
+
+
+def forget() -> None:
+    """Drop all entries, as if the process were new."""
+    _MEMORY.clear()

@@ -350,8 +350,8 @@ class Database:
         self._loads_alike += 1
         if self._loads_alike < _ALIKE or not self._loaders:
             return
-        names = list(self._loaders)[:_MOST_INGESTED]
-        source = ingest_source([self._loader(name) for name in names])
+        names = sorted(self._loaders, key=lambda name: -len(self._base_store(name)))
+        source = ingest_source([self._loader(name) for name in names[:_MOST_INGESTED]])
         self._ingest = self._evaluation.compiler.loader("ingest", source)
 
     def _load_other(self, name: str, row: Any) -> None:
