@@ -149,6 +149,16 @@ def per_position(parameter: int, operand: int, axis: int, *, rows: bool = False)
     return refuse
 
 
+def one_number(parameter: int) -> Refuse:
+    """Refuses a parameter of more elements than one."""
+
+    def refuse(call: Call) -> str | None:
+        many = call.has(parameter) and call.type(parameter).elements != 1
+        return f"operand {parameter} has more elements than one" if many else None
+
+    return refuse
+
+
 def _known(type_: TensorType) -> tuple[int, ...]:
     assert type_.shape is not None
     return tuple(extent for extent in type_.shape if isinstance(extent, int))

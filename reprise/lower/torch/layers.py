@@ -14,6 +14,7 @@ from reprise.lower.torch.call import (
     is_float,
     literal,
     number,
+    one_number,
     per_position,
     shape,
 )
@@ -325,6 +326,7 @@ FORMS: dict[str, Form] = {
         either(
             *(per_position(parameter, 0, -2, rows=True) for parameter in (1, 2, 6, 7)),
             *(per_position(parameter, 3, -1, rows=True) for parameter in (4, 5)),
+            lambda call: one_number(4)(call) if call.rank(3) == 1 else None,
         ),
     ),
 }

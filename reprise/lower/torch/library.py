@@ -805,13 +805,24 @@ def qlinear_matmul(
 ) -> Tensor:
     """The matrix product of quantised matrices, quantised again."""
     product = torch.matmul(centered_rows(a, a_zero), centered_columns(b, b_zero))
-    left = (
-        a_scale.float()[:, None] if a_scale.dim() == 1 and a_scale.numel() > 1 else a_scale.float()
-    )
-    scale = left * b_scale.float() / y_scale.float()
-    if scale.numel() == 1:
-        scale, y_zero = scale.reshape(()), y_zero.reshape(()) if y_zero.numel() == 1 else y_zero
-    return requantized(product.float(), scale, y_zero.float(), dtype)
+    flat = b.dim() == 1  # then rows are the last axis of the result
+    scale = per_row(a_scale, flat) * per_column(b_scale) / per_row(y_scale, flat)
+    return requantized(product.float(), scale, per_row(y_zero, flat), dtype)
+
+
+def per_row(value: Tensor, flat: bool) -> Tensor:
+    """A scale or zero point, one in all or one for each row of a matrix (or of a vector)."""
+    value = value.float()
+    if value.numel() == 1:
+        return value.reshape(())
+    if flat:
+        return value.squeeze(-1) if value.dim() > 1 else value
+    return value[:, None] if value.dim() == 1 else value
+
+
+def per_column(value: Tensor) -> Tensor:
+    """A scale, one in all or one for each column of a matrix."""
+    return value.float().reshape(()) if value.numel() == 1 else value.float()
 
 
 def requantized_channels(
@@ -828,6 +839,7 @@ def requantized_channels(
     shape = [-1] + [1] * (y.dim() - 2)
     if b is not None:
         y = y + b.reshape(shape)
-    channel = w_scale.reshape(() if w_scale.numel() == 1 else shape)
-    scale = x_scale.reshape(()) * channel / y_scale.reshape(())
-    return requantized(y.float(), scale, y_zero.reshape(()).float(), dtype)
+    channel = [v.float().reshape(() if v.numel() == 1 else shape) for v in (w_scale, y_scale)]
+    scale = x_scale.reshape(()) * channel[0] / channel[1]
+    zero = y_zero.float().reshape(() if y_zero.numel() == 1 else shape)
+    return requantized(y.float(), scale, zero, dtype)

@@ -18,6 +18,7 @@ from reprise.lower.torch.call import (
     either,
     literal,
     number,
+    one_number,
     per_position,
     shape,
 )
@@ -271,7 +272,8 @@ FORMS: dict[str, Form] = {
         _qlinear_conv,
         either(
             _at_most_three,
-            *(per_position(parameter, 0, 1) for parameter in (1, 2)),
+            one_number(1),
+            per_position(2, 0, 1),
             *(per_position(parameter, 3, 0) for parameter in (4, 5, 6, 7)),
         ),
     ),
