@@ -80,8 +80,8 @@ def _bias(
     queries, keys = q.shape[-2], k.shape[-2]
     bias: Values = np.zeros((queries, keys), q.dtype)
     if mask is not None:
-        short = keys - mask.shape[-1]
-        if short > 0 and mask.shape[-1] > 1:
+        short = keys - mask.shape[-1] if mask.ndim and mask.shape[-1] > 1 else 0
+        if short > 0:
             filler: Any = False if mask.dtype == bool else -np.inf
             wide = [(0, 0)] * (mask.ndim - 1) + [(0, short)]
             mask = np.pad(mask, wide, constant_values=filler)

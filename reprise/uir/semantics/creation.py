@@ -38,6 +38,9 @@ _EIGHT_BITS = frozenset(
         ml_dtypes.float8_e5m2fnuz,
     )
 )
+_SMALL_INTEGERS = frozenset(
+    np.dtype(t) for t in (ml_dtypes.int2, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.uint4)
+)
 _limits: Any = ml_dtypes.finfo
 _SCALES = np.dtype(ml_dtypes.float8_e8m0fnu)
 _TEXT = np.dtype(object)
@@ -115,7 +118,9 @@ def cast(x: Values, *, saturate: bool = True, round_mode: str | None = None, dty
         return eight_bits(x, to, saturate)
     if to == _SCALES:
         return _power_of_two(x, saturate, round_mode or "up")
-    if x.dtype.kind == "V" and to.kind in "iub":
+    if x.dtype in _SMALL_INTEGERS:
+        x = x.astype(np.int32)
+    elif x.dtype.kind == "V":
         x = x.astype(FLOAT64)
     return x.astype(to)
 

@@ -88,7 +88,7 @@ def apply(
     """
     dtypes = tuple(None if t.dtype is None else numpy_dtype(t.dtype) for t in result_types)
     with np.errstate(all="ignore"):
-        results = run(op, operands, attributes, dtypes)
+        results = _run(op, operands, attributes, dtypes)
     for result, type_ in zip(results, result_types, strict=True):
         if result.shape != type_.shape:
             _check_shape(op, result, type_)
@@ -158,16 +158,26 @@ def _node(node: Node, operands: list[Array | None], widen: bool) -> Sequence[Arr
             wanted.append(FLOAT64)
         else:
             wanted.append(numpy_dtype(declared))
-    try:
-        results = run(node.op, operands, node.attributes, tuple(wanted))
-    except SemanticsError:
-        raise
-    except Exception as error:
-        raise SemanticsError(node.op, f"{type(error).__name__}: {error}") from error
+    results = _run(node.op, operands, node.attributes, tuple(wanted))
     for tensor, result in zip(outputs, results, strict=True):
         if tensor is not None and result.shape != tensor.type.shape:
             _check_shape(node.op, result, tensor.type)
     return results
+
+
+def _run(
+    op: str,
+    operands: Sequence[Array | None],
+    attributes: Mapping[str, Any],
+    dtypes: tuple[np.dtype[Any] | None, ...],
+) -> Sequence[Array]:
+    """As ``registry.run``; whatever a kernel raises says that the application is none."""
+    try:
+        return run(op, operands, attributes, dtypes)
+    except SemanticsError:
+        raise
+    except Exception as error:
+        raise SemanticsError(op, f"{type(error).__name__}: {error}") from error
 
 
 def _makes_text(node: Node) -> bool:

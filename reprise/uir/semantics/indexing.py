@@ -81,7 +81,7 @@ def gather_nd(data: Values, indices: Values, *, batch_dims: int = 0) -> Values:
     index += [positions(indices[..., i], extent) for i, extent in enumerate(addressed)]
     if not index:
         return np.broadcast_to(data, (*indices.shape[:-1], *data.shape)).copy()
-    picked = data[tuple(index)]
+    picked = np.asarray(data[tuple(index)], data.dtype)
     return np.broadcast_to(picked, (*indices.shape[:-1], *kept)).copy()
 
 

@@ -28,8 +28,8 @@ def _room(
         return pads, ()
     extra = ceiling_pads(x.shape[2:], kernel, strides, pads, dilations)
     rank = len(kernel)
-    ends = tuple(after + more for after, more in zip(pads[rank:], extra, strict=True))
-    return (*pads[:rank], *ends), (*(0,) * rank, *extra)
+    ends = tuple(max(after + more, 0) for after, more in zip(pads[rank:], extra, strict=True))
+    return (*pads[:rank], *ends), (*(0,) * rank, *(max(more, 0) for more in extra))
 
 
 def _least(dtype: np.dtype[Any]) -> Any:

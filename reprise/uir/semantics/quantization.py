@@ -160,12 +160,12 @@ def qlinear_matmul(
     dtypes: Any,
 ) -> Values:
     product = matmul_integer(a, b, a_zero, b_zero)
-    rows, columns = max(a.ndim - 2, 0), b.ndim - 1
-    factor = _per_axis(a_scale.astype(FLOAT64), a, rows) * _per_axis(
-        b_scale.astype(FLOAT64), b, columns
-    )
-    factor = factor / _per_axis(y_scale.astype(FLOAT64), product, max(product.ndim - 2, 0))
-    zero = _per_axis(y_zero.astype(INT32), product, max(product.ndim - 2, 0))
+    columns = product.ndim - 1
+    rows = max(columns - 1, 0)
+    factor = _per_axis(a_scale.astype(FLOAT64), product, rows)
+    factor = factor * _per_axis(b_scale.astype(FLOAT64), product, columns)
+    factor = factor / _per_axis(y_scale.astype(FLOAT64), product, rows)
+    zero = _per_axis(y_zero.astype(INT32), product, rows)
     return _saturated(product * factor, zero, dtypes[0])
 
 
@@ -224,9 +224,65 @@ def qlinear_conv(
 # --- what is implementation-defined --------------------------------------------------------------
 
 
-@judge("quantize_linear", "dynamic_quantize_linear")
+_LAST_BIT = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52}
+
+
+@judge("quantize_linear")
 def judge_quantization(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
+    """Quotients that are no numbers, or so close to a half that their last bit decides."""
+    x, scale = operands[0], operands[1]
+    if x.dtype.kind in "fV" and not np.isfinite(x.astype(FLOAT32)).all():
+        return {0: Cause.CONVERSION}
+    laid_out = _laid_out(scale, x, attributes.get("axis", 1), attributes.get("block_size", 0))
+    quotient = x.astype(FLOAT64) / laid_out.astype(FLOAT64)
+    if not np.isfinite(quotient).all():
+        return {0: Cause.CONVERSION}
+    names = {str(x.dtype), str(scale.dtype), attributes.get("precision")}
+    last_bit = max(_LAST_BIT.get(str(name), 2.0**-23) for name in names)
+    return {0: Cause.ROUNDING} if near_half(quotient, last_bit) else None
+
+
+@judge("dynamic_quantize_linear")
+def judge_dynamic(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
     x = operands[0]
-    if x.dtype.kind in "fV" and not np.isfinite(x).all():
-        return dict.fromkeys(range(3 if len(operands) == 1 else 1), Cause.CONVERSION)
-    return None
+    if not np.isfinite(x).all():
+        return dict.fromkeys(range(3), Cause.CONVERSION)
+    _, scale, _ = dynamic_quantize_linear(x.astype(FLOAT64))
+    low = min(float(np.min(x, initial=0)), 0.0)
+    if near_half(np.asarray(low / scale), 2.0**-22):
+        return {0: Cause.ROUNDING, 2: Cause.ROUNDING}
+    return {0: Cause.ROUNDING} if near_half(x / scale, 2.0**-22) else None
+
+
+def near_half(quotient: Values, last_bit: float) -> bool:
+    """Whether a rounding error may decide how some quotient is rounded; exact halves count."""
+    off = np.abs(np.abs(quotient - np.rint(quotient)) - 0.5)
+    return bool((off <= 2 * last_bit * np.maximum(np.abs(quotient), 1)).any())
+
+
+@judge("qlinear_matmul", "qlinear_conv")
+def judge_requantization(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
+    """Requantised sums close to a half. (Exact ones are common: scales are often powers of 2.)"""
+    if (
+        len(operands) == 8
+        and operands[6].size * operands[1].size == 1
+        and "groups" not in attributes
+    ):
+        a, a_scale, a_zero, b, b_scale, b_zero, y_scale, _ = operands
+        total = matmul_integer(a, b, a_zero, b_zero)
+        factor = _per_axis(b_scale.astype(FLOAT64), total, total.ndim - 1)
+        scales = (a_scale, y_scale)
+    else:
+        x, x_scale, x_zero, w, w_scale, w_zero, y_scale = operands[:7]
+        names = ("strides", "pads", "dilations", "groups")
+        given = {name: attributes[name] for name in names if name in attributes}
+        total = conv_integer(x, w, x_zero, w_zero, **given)
+        if len(operands) > 8 and operands[8] is not None:
+            total = total + along_channels(operands[8], x.ndim - 2)
+        factor = _per_axis(w_scale.astype(FLOAT64), total, 1)
+        scales = (x_scale, y_scale)
+    if any(scale.size != 1 for scale in scales):
+        return None
+    factor = factor * (scales[0].astype(FLOAT64) / scales[1].astype(FLOAT64)).reshape(())
+    last_bit = max(_LAST_BIT.get(str(scale.dtype), 2.0**-23) for scale in scales)
+    return {0: Cause.ROUNDING} if near_half(total * factor, 4 * last_bit) else None

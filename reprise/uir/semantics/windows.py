@@ -66,12 +66,15 @@ def positions_along(
 def ceiling_pads(
     extents: Ints, kernel: Ints, strides: Ints, pads: Ints, dilations: Ints
 ) -> tuple[int, ...]:
-    """For each axis, what is added at the end so that the last window of ``ceil_mode`` fits."""
+    """For each axis, what is added at the end so that the last window of ``ceil_mode`` fits; less
+    than 0 where that window would start in the padding at the end and does not count."""
     rank = len(kernel)
     extra = []
     for i, extent in enumerate(extents):
         ends = (pads[i], pads[rank + i])
         count = positions_along(extent, kernel[i], strides[i], ends, dilations[i], True)
         reach = (count - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1
-        extra.append(max(reach - extent - sum(ends), 0))
+        floor = positions_along(extent, kernel[i], strides[i], ends, dilations[i], False)
+        missing = reach - extent - sum(ends)
+        extra.append(missing if count < floor else max(missing, 0))
     return tuple(extra)
