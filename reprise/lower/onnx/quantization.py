@@ -8,8 +8,8 @@ from reprise.lower.onnx.forms import same
 
 
 def _quantize(c: Call) -> Ref:
-    """``output_dtype`` came with opset 21: before, a zero point says the type. ``saturate`` is about
-    8-bit floats only."""
+    """``output_dtype`` came with opset 21: before, a zero point says the type. ``saturate`` is
+    about 8-bit floats only."""
     zero_point, wanted = c.get(2), c["output_dtype"]
     attributes = {name: c[name] for name in ("axis", "block_size")}
     if (wanted or c.dtype(2)).startswith("float8"):

@@ -43,8 +43,11 @@ def _attention(c: Call) -> Sequence[Ref]:
     """ONNX's has two batch axes, the batch and the heads. Any others become one, with one head."""
     q, k, v, mask, past_key, past_value, lengths = (c.get(i) for i in range(7))
     batch, (length, _) = c.shape()[:-2], c.shape()[-2:]
+    total, value_size = c.shape(1)[-2], c.shape(2)[-1]
+    if past_key is not None:
+        total += c.shape(4)[-2]
     if mask is not None:
-        mask = _mask(c, mask, batch)
+        mask = _mask(c, mask, batch, total)
     operands = [q, k, v, mask, past_key, past_value, lengths]
     flat = len(batch) != 2
     if flat:
@@ -56,10 +59,8 @@ def _attention(c: Call) -> Sequence[Ref]:
     made = c.add_many("Attention", 4, *operands, **attributes)
     # Without a past, the present is what is given.
     results = [made[0], k or c.x, v or c.x, made[3]]
-    total, value_size = c.shape(1)[-2], c.shape(2)[-1]
     if past_key is not None:
         results[1], results[2] = made[1], made[2]
-        total += c.shape(4)[-2]
     if flat:
         ends = [(length, value_size), (total, c.shape(1)[-1]), (total, value_size)]
         for i, end in enumerate([*ends, (length, total)]):
@@ -78,16 +79,21 @@ def _flattened(c: Call, i: int) -> Ref | None:
     return c.add("Reshape", ref, whole, allowzero=_allow_zero(whole))
 
 
-def _mask(c: Call, mask: Ref, batch: Sequence[int]) -> Ref:
-    """A mask of two axes at least, and batches as the operands have them."""
-    shape = (*((1,) * (2 - c.rank(3))), *c.shape(3))
-    if c.rank(3) < 2:
-        mask = c.add("Unsqueeze", mask, c.ints("axes", range(2 - c.rank(3))))
-    if len(shape) == 2 or len(batch) == 2:
+def _mask(c: Call, mask: Ref, batch: Sequence[int], total: int) -> Ref:
+    """A mask of two axes at least, as wide as there are keys (ONNX fills a narrower one up with
+    -inf, it does not broadcast it), with batches as the operands have them."""
+    shape = c.shape(3)
+    wanted: tuple[int, ...] = (*((1,) * (2 - len(shape))), *shape)
+    wanted = (*wanted[:-1], total)
+    flat = len(wanted) > 2 and len(batch) != 2
+    if flat:
+        wanted = (*batch, *wanted[-2:])
+    if wanted != shape:
+        mask = c.add("Expand", mask, c.ints("mask_shape", wanted))
+    if not flat:
         return mask
-    mask = c.add("Expand", mask, c.ints("batches", (*batch, *shape[-2:])))
-    flat = c.ints("heads", (math.prod(batch), 1, *shape[-2:]))
-    return c.add("Reshape", mask, flat, allowzero=_allow_zero(flat))
+    heads = c.ints("mask_heads", (math.prod(batch), 1, *wanted[-2:]))
+    return c.add("Reshape", mask, heads, allowzero=_allow_zero(heads))
 
 
 def _allow_zero(shape: Ref) -> bool | None:

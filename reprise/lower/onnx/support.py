@@ -37,7 +37,7 @@ def unsupported(
         return None
     form = FORMS.get(op)
     if form is None:
-        return f"ONNX has nothing for {op}"
+        return f"{op} is no operator that can be written in ONNX"
     refs = [None if t is None else Ref(str(i), t.dtype or "") for i, t in enumerate(operands)]
     call = Call(op, operands, refs, attributes, opset)
     for limit in LIMITS.get(op, ()):

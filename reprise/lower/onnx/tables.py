@@ -116,6 +116,10 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
             "heads are an axis of their own, not a number",
         ),
         Limit(
+            lambda c: c.opset >= 23 and (c["scale"] or 0) < 0,
+            "ONNX takes the square root of the scale",
+        ),
+        Limit(
             lambda c: c["softmax_precision"] not in (None, *_FLOATS),
             "softmax_precision is no floating-point type",
         ),
