@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _EVERY = 10.0
 """Seconds between lines where there is no terminal."""
+_TITLE = 160
+"""Characters of a finding's title that are shown."""
 _RULES = 8
 """Rules shown with what they suppressed: those that suppressed most."""
 
@@ -33,7 +35,7 @@ def news(record: Record, confirmation: Confirmation | None) -> str:
     what = NAMES[record.verdict]
     flaky = ", flaky" if confirmation is not None and confirmation.flaky else ""
     known = f", known: {record.rule}" if record.rule is not None else ""
-    title = " ".join(record.title.split())
+    title = " ".join(record.title.split())[:_TITLE]
     return printable(f"test {record.index}: {what}{known}{flaky}: {title}")
 
 

@@ -11,6 +11,7 @@ file, which needs nothing of ours either and is put beside the script as ``targe
 
 from __future__ import annotations
 
+import ast
 import base64
 import textwrap
 from dataclasses import dataclass
@@ -49,16 +50,18 @@ def repro(record: Record, exhibit: Exhibit, info: RunInfo, target: Target) -> st
     assert outcome is not None
     call = _call(exhibit, target)
     ends = outcome.ended in _ENDS_PROCESS or record.verdict is Verdict.HANG
-    parts = [call.body.strip("\n"), _inputs(exhibit.inputs)]
+    parts = [call.body.strip("\n") + "\n"]
+    if "INPUTS" in parts[0].replace("INPUTS = ", ""):  # not where compiling is enough
+        parts.append(_inputs(exhibit.inputs))
     if ends:
         parts.append(_elsewhere())
     parts.append(f'print({call.versions}, "| numpy", np.__version__, "| Python", PYTHON)')
     if record.verdict is Verdict.WRONG_RESULT:
-        parts += [_COMPARE.strip("\n"), _wrong(target, exhibit)]
+        parts += [_COMPARE.strip("\n") + "\n", _wrong(target, exhibit)]
     else:
         parts.append(_crash(target.modes[0] if outcome.mode is None else outcome.mode, exhibit))
     body = "\n\n".join(parts) + "\n"
-    return f"{_head(record, exhibit, info, target)}\n{_imports(call.imports, body)}\n\n{body}"
+    return f"{_head(record, exhibit, info, target)}\n{_imports(call.imports, body)}\n\n\n{body}"
 
 
 def _head(record: Record, exhibit: Exhibit, info: RunInfo, target: Target) -> str:
@@ -85,13 +88,24 @@ def _one_line(text: str) -> str:
 def _imports(theirs: str, body: str) -> str:
     """What the script imports, and the constants that it shares."""
     own = [f"import {name}" for name in ("base64", "os", "subprocess") if f"{name}." in body]
-    others = {"import numpy as np", *theirs.strip().splitlines()}
+    others = {"import numpy as np", *theirs.strip().splitlines()} - {"import base64"}
     if "ml_dtypes." in body:
         others.add("import ml_dtypes")
-    lines = [*own, "import sys", "", *sorted(others), "", "PYTHON = sys.version.split()[0]"]
+    lines = [
+        *own,
+        "import sys",
+        "",
+        *sorted(others, key=_as_sorted),
+        "",
+        "PYTHON = sys.version.split()[0]",
+    ]
     if "HERE" in body:
         lines.append("HERE = os.path.dirname(os.path.abspath(__file__))")
     return "\n".join(lines)
+
+
+def _as_sorted(line: str) -> tuple[bool, str]:
+    return line.startswith("from"), line
 
 
 def _inputs(inputs: dict[str, Array]) -> str:
@@ -128,8 +142,10 @@ def _call(exhibit: Exhibit, target: Target) -> _Call:
     match target.name:
         case "onnxruntime":
             return _onnxruntime(exhibit, target)
-        case "inductor" if target.lowering == "torch":
+        case "inductor":
             return _torch(exhibit, target)
+        case "tvm" | "tvm-cuda-compile" if target.lowering == "relax":
+            return _tvm(exhibit, target)
     return _target_file(exhibit, target)
 
 
@@ -185,14 +201,56 @@ def _torch(exhibit: Exhibit, target: Target) -> _Call:
     return _Call(imports, body, '"torch", torch.__version__')
 
 
+_TVM = """{order}
+
+def run(mode):
+    target = tvm.target.Target("{kind}")
+    if mode == "unoptimised":
+        with tvm.transform.PassContext(opt_level=0):
+            built = relax.build(build(), target=target)
+    else:
+        with tvm.transform.PassContext(opt_level=3):
+            pipeline = relax.get_default_pipeline(target)
+            built = relax.build(build(), target=target, relax_pipeline=pipeline)
+    {then}
+"""
+
+_TVM_RUN = """machine = relax.VirtualMachine(built, {device})
+    given = [tvm.runtime.tensor(INPUTS[name].copy(order="C"), {device}) for name in ORDER]
+    results = machine["main"](*given)
+    return [r.numpy() for r in ([results] if hasattr(results, "numpy") else results)]"""
+
+
+def _tvm(exhibit: Exhibit, target: Target) -> _Call:
+    imports, body = _split_imports(exhibit.model.decode())
+    cuda = target.device == "cuda"
+    compile_only = target.name == "tvm-cuda-compile"
+    kind = "cuda" if cuda or compile_only else "llvm"
+    then = _TVM_RUN.format(device="tvm.cuda(0)" if cuda else "tvm.cpu()")
+    order = ""
+    if compile_only:
+        then = "return []  # compiling is enough, and needs no GPU"
+    else:
+        order = "\nORDER = INPUTS  # of the parameters\n"
+    body += _TVM.format(kind=kind, then=then, order=order)
+    return _Call(imports, body, '"apache-tvm", tvm.__version__')
+
+
 def _split_imports(source: str) -> tuple[str, str]:
-    """A module's leading imports, and the rest."""
+    """A module's imports at its top, one a line, and what follows them."""
+    tree = ast.parse(source)
     lines = source.splitlines()
-    end = next(
-        (i for i, line in enumerate(lines) if line and not line.startswith(("import ", "from "))),
-        len(lines),
-    )
-    return "\n".join(line for line in lines[:end] if line), "\n".join(lines[end:]) + "\n"
+    end, imports = 0, []
+    for statement in tree.body:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                imports.append(ast.unparse(statement))
+            case ast.Expr(ast.Constant(str())) if not imports:
+                pass  # its docstring
+            case _:
+                break
+        end = statement.end_lineno or 0
+    return "\n".join(imports), "\n".join(lines[end:]).strip("\n") + "\n"
 
 
 _FILE = """
