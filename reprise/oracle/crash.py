@@ -38,7 +38,9 @@ _GENERIC = re.compile(
     r"|_pass_func$|_run_pass$|operator\(\)$|.*\b(Visit|Mutate|Dispatch)\w*$)"
 )
 """Functions that say nothing about the place of a failure."""
-_GLUE_FILES = re.compile(r"(^|/)(contextlib|_contextlib|functools|threading|runpy|worker)\.py$")
+_GLUE_FILES = re.compile(
+    r"(^|/)(contextlib|_contextlib|functools|threading|runpy|worker|targets/\w+)\.py$"
+)
 
 
 @dataclass(frozen=True, slots=True)

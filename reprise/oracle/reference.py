@@ -1,8 +1,7 @@
 """The numpy reference in three readings: native precision, float64, and float64 with noise.
 
 The noisy reading stands for what any honest compiler may do: each operation that rounds is
-disturbed by about one unit in the last place of the tensor's *own* dtype (times the square root of
-the terms it adds up), each non-integral input and initializer by one. Where the noisy readings
+disturbed by about one unit in the last place of the tensor's *own* dtype (more for sums, ``growth``), each non-integral input and initializer by one. Where the noisy readings
 scatter, the program amplifies rounding: it is ill-conditioned there, or a discrete operator
 (floor, a comparison, argmax, a cast) sits on its step. No table of discrete operators is needed.
 """
@@ -12,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
 from typing import Any
 
 import ml_dtypes
@@ -20,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reprise.oracle.compare import is_float, widened
-from reprise.oracle.tolerance import epsilon, terms, upstream
+from reprise.oracle.tolerance import epsilon, growth, terms, upstream
 from reprise.uir.graph import Array, Graph, Node, Role, Tensor, TensorType
 from reprise.uir.semantics import (
     KERNELS,
@@ -244,7 +242,7 @@ def _disturbed(node: Node, tensor: Tensor, result: Array, random: np.random.Gene
         return result
     dtype = numpy_dtype(tensor.type.dtype or "float64")
     info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-    size = float(info.eps) * sqrt(terms(node))
+    size = float(info.eps) * growth(terms(node))
     with np.errstate(all="ignore"):
         noise = size * np.abs(value) * random.uniform(-1, 1, value.shape)
         noise += float(info.smallest_subnormal) * random.uniform(-1, 1, value.shape)

@@ -2,7 +2,8 @@
 
 A difference counts when it exceeds the absolute *and* the relative bound (first paper, §4: 1e-3
 and 1 %). Both bounds grow where the dtype cannot keep them: rounding errors of a sum of ``length``
-terms are of the order of ``eps * sqrt(length)``, and bfloat16 alone has an ``eps`` of 0.8 %.
+terms are of the order of ``eps * sqrt(length)`` (:func:`growth`), and bfloat16 alone has an ``eps``
+of 0.8 %.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """A policy: the paper's bounds, but never under ``steps`` units in the last place times the
-    square root of the length of the sums."""
+    """A policy: the paper's bounds, but never under ``steps`` units in the last place times what
+    the sums behind the output add (:func:`growth`)."""
 
     absolute: float = 1e-3
     relative: float = 1e-2
@@ -46,7 +47,7 @@ class Tolerances:
         eps = epsilon(dtype)
         if eps == 0.0:
             return Tolerance(strict_zero=self.strict_zero)
-        rounding = self.steps * eps * sqrt(max(length, 1))
+        rounding = self.steps * eps * growth(length)
         return Tolerance(
             max(self.absolute, rounding), max(self.relative, rounding), self.strict_zero
         )
@@ -55,6 +56,12 @@ class Tolerances:
 PAPER = Tolerances()
 TIGHT = Tolerances(absolute=0.0, relative=0.0, steps=64.0)
 """For precision bugs: a float64 result computed in float32 passes the paper's bounds, not these."""
+
+
+def growth(length: int) -> float:
+    """By how much a sum of ``length`` terms may be less exact than one operation. Beyond 64 terms
+    no more: whoever adds up that much in half precision accumulates in single precision."""
+    return sqrt(min(max(length, 1), 64))
 
 
 @cache
