@@ -159,11 +159,16 @@ class Sampler:
         return None if found is None else found[0]
 
     def typed(
-        self, rng: Random, bound: Bound = _UNBOUND, *, tries: int = 200
+        self,
+        rng: Random,
+        bound: Bound = _UNBOUND,
+        *,
+        tries: int = 200,
+        shapes: Shapes | None = None,
     ) -> tuple[Instance, Typing] | None:
-        """One instance and what the signature says of it."""
+        """One instance and what the signature says of it; ``shapes``: other than the sampler's."""
         for _ in range(tries):
-            instance = self.propose(rng, bound)
+            instance = self.propose(rng, bound, shapes)
             if instance is None:
                 continue
             typing = self.signature.attempt(instance.operands, instance.attributes)
@@ -171,10 +176,12 @@ class Sampler:
                 return instance, typing
         return None
 
-    def propose(self, rng: Random, bound: Bound = _UNBOUND) -> Instance | None:
+    def propose(
+        self, rng: Random, bound: Bound = _UNBOUND, shapes: Shapes | None = None
+    ) -> Instance | None:
         """One draw, which the signature may still refuse; None if it went astray on the way."""
         try:
-            return _Draw(self, rng, bound).instance()
+            return _Draw(self, rng, bound, shapes or self.shapes).instance()
         except (_Astray, *UNDECIDED):
             return None
 
@@ -331,8 +338,9 @@ class Sampler:
 class _Draw:
     """One draw: values of variables, made when something first asks for them."""
 
-    def __init__(self, sampler: Sampler, rng: Random, bound: Bound) -> None:
+    def __init__(self, sampler: Sampler, rng: Random, bound: Bound, shapes: Shapes) -> None:
         self.sampler = sampler
+        self.shapes = shapes
         self.rng = rng
         self.bound = bound
         self.values: dict[str, Any] = {}
@@ -465,15 +473,15 @@ class _Draw:
         raise _Astray
 
     def _extent(self, name: str) -> int:
-        return self.sampler.shapes.extent(self.rng)
+        return self.shapes.extent(self.rng)
 
     def _extents(self, name: str) -> tuple[int, ...]:
         choices = self.sampler._rank_choices(name)
         rank = choices[int(self.rng.random() * len(choices))]
-        return self.sampler.shapes.shape(self.rng, rank)
+        return self.shapes.shape(self.rng, rank)
 
     def _group(self, name: str) -> tuple[tuple[int, ...], ...]:
-        shape = self.sampler.shapes.shape(self.rng) if self.first is None else self.first
+        shape = self.shapes.shape(self.rng) if self.first is None else self.first
         return (shape,) * self.rng.randint(1, 4)
 
     # --- variables -------------------------------------------------------------------------------
@@ -524,8 +532,8 @@ class _Draw:
                 return value
         for call in calls:
             args = [MISSING if a is None else self._argument(a) for a in call.arguments]
-            shapes = self.sampler.shapes
-            value = call.suggest(Request(self.rng, args, call.position, shapes, self.first))
+            request = Request(self.rng, args, call.position, self.shapes, self.first)
+            value = call.suggest(request)
             if value is not MISSING:
                 return value
         return MISSING

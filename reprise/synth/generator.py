@@ -153,28 +153,35 @@ class Growth:
         self.rejected: Counter[str] = Counter()
         self.completed: dict[str, None] = {}
         self.constant_only = rng.random() < self.options.no_inputs
+        self.may_be_empty = rng.random() < self.options.empty
+        vocabulary = self.vocabulary
+        self.shapes = vocabulary.shapes_with_empty if self.may_be_empty else vocabulary.shapes
 
     def run(self) -> Synthesis:
         """Grow the graph and finish it."""
         self.guide.begin()
-        options = self.options
-        for position in range(options.nodes):
-            excluded: set[Excluded] = set()  # line 3
-            self._tell("reset", position, 0)
-            for attempt in range(1, options.attempts + 1):
-                candidate = self._propose_allowed(position, attempt, excluded)  # line 5
-                if candidate is None:
-                    break
-                completed = candidate.effect.completed  # line 6
-                if not completed or attempt == options.attempts:  # line 7
-                    self._accept(candidate)  # line 8
-                    self._tell("accept", position, attempt, candidate, len(excluded))
-                    break
-                excluded.update(self._exclusions(candidate))  # line 11
-                self.rejected.update({c.pattern.name for c in completed})
-                self._take_back(candidate)
-                self._tell("reject", position, attempt, candidate, len(excluded))
+        for position in range(self.options.nodes):  # lines 1-2
+            self.grow(position)
         return self._finish()
+
+    def grow(self, position: int) -> None:
+        """Fill one position, if any candidate can."""
+        attempts = self.options.attempts
+        excluded: set[Excluded] = set()  # line 3
+        self._tell("reset", position, 0)
+        for attempt in range(1, attempts + 1):
+            candidate = self._propose_allowed(position, attempt, excluded)  # line 5
+            if candidate is None:
+                return
+            completed = candidate.effect.completed  # line 6
+            if not completed or attempt == attempts:  # line 7
+                self._accept(candidate)  # line 8
+                self._tell("accept", position, attempt, candidate, len(excluded))
+                return
+            excluded.update(self._exclusions(candidate))  # line 11
+            self.rejected.update({c.pattern.name for c in completed})
+            self._take_back(candidate)
+            self._tell("reject", position, attempt, candidate, len(excluded))
 
     # --- proposing -------------------------------------------------------------------------------
 
@@ -248,7 +255,8 @@ class Growth:
         sampler = operator.sampler
         while True:
             types = {i: tensor.type for i, tensor in bound.items()}
-            found = sampler.typed(self.rng, types, tries=1 if len(bound) > 1 else _DRAWS)
+            tries = 1 if len(bound) > 1 else _DRAWS
+            found = sampler.typed(self.rng, types, tries=tries, shapes=self.shapes)
             if found is not None:
                 return bound, *found
             if len(bound) <= 1:
@@ -271,7 +279,7 @@ class Growth:
                 if extent.__class__ is not int or extent > options.max_extent:
                     return False
                 count *= extent
-            if count > options.max_elements:
+            if count > options.max_elements or (count == 0 and not self.may_be_empty):
                 return False
         dtypes = tuple([None if o is None else o.dtype for o in instance.operands])
         if not self.vocabulary.supports(operator.name, dtypes):

@@ -76,6 +76,7 @@ class Vocabulary:
         self._check_names(signatures)
         policies = _policies(rules)
         self.shapes = _shapes(options, empty=False)
+        self.shapes_with_empty = _shapes(options, empty=True)
         self.dtypes = tuple(d for d, count in options.dtypes.items() for _ in range(count))
         self._kinds: dict[tuple[frozenset[str], frozenset[int]], int] = {}
         self.operators: list[Operator] = []

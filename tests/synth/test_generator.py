@@ -1,0 +1,219 @@
+"""What the generator promises of every program, checked against parts that it does not use."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprise.lang.dtypes import DTYPES
+from reprise.patterns.match import Matcher
+from reprise.patterns.truth import Truth
+from reprise.synth.generator import Generator
+from reprise.synth.options import Options, OptionsError
+from reprise.uir.graph import Role
+from reprise.uir.text import parse_uir, print_uir
+from reprise.uir.types import numpy_dtype
+
+COUNT = 60
+
+
+@pytest.fixture(scope="module")
+def unguided(shipped, signatures):
+    return Generator(shipped, signatures, Options(), 1)
+
+
+@pytest.fixture(scope="module")
+def guided(shipped, signatures):
+    patterns = list(shipped.patterns.values())
+    return Generator(shipped, signatures, Options(), 1, patterns=patterns)
+
+
+def texts(generator, indices):
+    made = []
+    for index in indices:
+        program = generator.program(index).program
+        data = {name: array.tobytes() for name, array in program.inputs.items()}
+        made.append((print_uir(program.graph), data))
+    return made
+
+
+def test_a_program_depends_on_seed_and_number_alone(shipped, signatures):
+    known = [p for p in shipped.patterns.values() if p.get("target") == "onnxruntime"]
+
+    def made(seed, indices):
+        generator = Generator(shipped, signatures, Options(), seed, patterns=known)
+        return texts(generator, indices)
+
+    forwards = made(1, range(20))
+    assert made(1, reversed(range(20))) == forwards[::-1]
+    assert made(2, range(20)) != forwards
+
+
+def test_the_signatures_accept_every_node(unguided, signatures):
+    for index in range(COUNT):
+        graph = unguided.program(index).program.graph
+        for node in graph.nodes:
+            types = [None if t is None else t.type for t in node.inputs]
+            given = {name: node.attributes[name] for name in node.given}
+            typing = signatures.check(node.op, types, given)
+            assert typing.certain
+            assert typing.outputs == [t.type for t in node.outputs if t is not None]
+
+
+def test_programs_can_be_written_and_read(unguided, signatures):
+    for index in range(COUNT):
+        text = print_uir(unguided.program(index).program.graph)
+        assert print_uir(parse_uir(text, "p.uir", signatures)) == text
+
+
+def test_sources_have_values_of_their_types(unguided):
+    for index in range(COUNT):
+        program = unguided.program(index).program
+        for tensor in program.graph.tensors:
+            value = {
+                Role.INPUT: program.inputs.get(tensor.name),
+                Role.INITIALIZER: tensor.value,
+            }.get(tensor.role)
+            if tensor.role is not Role.COMPUTED:
+                assert value is not None
+                assert value.dtype == numpy_dtype(tensor.type.dtype)
+                assert value.shape == tensor.type.shape
+        assert set(program.inputs) == {
+            t.name for t in program.graph.tensors if t.role is Role.INPUT
+        }
+
+
+def test_every_computed_tensor_is_read_or_an_output(unguided):
+    for index in range(COUNT):
+        graph = unguided.program(index).program.graph
+        read = {t.id for n in graph.nodes for t in n.inputs if t is not None}
+        outputs = {t.id for t in graph.outputs}
+        for tensor in graph.tensors:
+            assert tensor.id in read | outputs
+        assert len(outputs) == len(graph.outputs)
+
+
+def test_guided_programs_contain_no_known_bug(guided, shipped):
+    """Judged by `reprise check`'s matcher, which looks at whole graphs."""
+    matcher = Matcher(shipped, list(shipped.patterns.values()))
+    for index in range(COUNT):
+        made = guided.program(index)
+        found = matcher.run(made.program.graph)
+        sure = {f.pattern.name for f in found.findings if f.certainty is Truth.YES}
+        assert sure <= set(made.completed), print_uir(made.program.graph)
+
+
+def test_guidance_has_something_to_do(guided, unguided, shipped):
+    matcher = Matcher(shipped, list(shipped.patterns.values()))
+    rejected = sum(guided.program(i).rejected.total() for i in range(COUNT))
+    matching = sum(
+        any(
+            f.certainty is Truth.YES
+            for f in matcher.run(unguided.program(i).program.graph).findings
+        )
+        for i in range(COUNT)
+    )
+    assert rejected > 0
+    assert matching > 0
+
+
+def test_accepts_is_what_comparing_all_positions_with_all_tensors_gives(unguided):
+    guide, vocabulary = unguided.guide, unguided.vocabulary
+    for index in range(5):
+        graph = unguided.program(index).program.graph
+        expected = set()
+        for operator in vocabulary.operators:
+            for port, kind in operator.ports:
+                for tensor in graph.tensors:
+                    if operator.sampler.accepts(port, tensor.type):
+                        expected.add((kind, tensor.id))
+        assert set(guide.database.rows("accepts")) == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(nodes=1),
+        Options(nodes=30),
+        Options(dtypes={"float16": 1}),
+        Options(dtypes={"bool": 1}),
+        Options(min_rank=0, max_rank=0),
+        Options(max_rank=5),
+        Options(min_rank=3, max_rank=3),
+        Options(max_extent=1),
+        Options(max_elements=1),
+        Options(empty=1.0),
+        Options(initializers=0.0, no_inputs=0.0),
+        Options(no_inputs=1.0),
+        Options(special=1.0),
+        Options(include=frozenset({"convolution", "activation"})),
+        Options(include=frozenset({"split", "topk", "lstm"})),
+        Options(exclude=frozenset({"linear_algebra", "relu"})),
+        Options(weights={"arithmetic": 0.0, "relu": 50.0}),
+    ],
+    ids=lambda options: str({k: v for k, v in vars(options).items() if v != vars(Options())[k]}),
+)
+def test_options_are_kept(shipped, signatures, options):
+    generator = Generator(shipped, signatures, options, 3)
+    categories = {n: signatures[n].category for n in signatures}
+    for index in range(10):
+        graph = generator.program(index).program.graph
+        assert 0 < len(graph.nodes) <= options.nodes
+        for node in graph.nodes:
+            names = {node.op, categories[node.op]}
+            assert not options.include or names & options.include
+            assert not names & options.exclude
+            assert options.weights.get(categories[node.op], 1.0) > 0 or node.op in options.weights
+        for tensor in graph.tensors:
+            assert tensor.type.dtype in options.dtypes
+            assert tensor.type.rank <= options.max_rank
+            assert tensor.type.elements <= options.max_elements
+            assert all(e <= options.max_extent for e in tensor.type.shape)
+        roles = {t.role for t in graph.tensors}
+        if options.no_inputs == 1.0:
+            assert Role.INPUT not in roles
+        if options.initializers == 0.0 and options.no_inputs == 0.0:
+            assert Role.INITIALIZER not in roles
+
+
+def test_empty_extents_occur_when_asked_for(shipped, signatures):
+    generator = Generator(shipped, signatures, Options(empty=1.0), 3)
+    tensors = [t for i in range(20) for t in generator.program(i).program.graph.tensors]
+    assert any(0 in t.type.shape for t in tensors)
+    generator = Generator(shipped, signatures, Options(empty=0.0), 3)
+    tensors = [t for i in range(20) for t in generator.program(i).program.graph.tensors]
+    assert not any(0 in t.type.shape for t in tensors)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"nodes": 0}, "nodes"),
+        ({"special": 1.5}, "special"),
+        ({"min_rank": 3, "max_rank": 2}, "ranks"),
+        ({"dtypes": {"float31": 1}}, "float31"),
+        ({"dtypes": {"float32": 0}}, "no element type"),
+        ({"key": "none"}, "key"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(arguments, message):
+    with pytest.raises(OptionsError, match=message):
+        Options(**arguments)
+
+
+def test_unknown_operators_are_refused(shipped, signatures):
+    with pytest.raises(OptionsError, match="softmacks"):
+        Generator(shipped, signatures, Options(include=frozenset({"softmacks"})), 0)
+
+
+def test_variety(unguided, signatures):
+    """Dtypes, ranks, fan-out, several results, initializers beside inputs: all of it occurs."""
+    graphs = [unguided.program(i).program.graph for i in range(200)]
+    tensors = [t for g in graphs for t in g.tensors]
+    nodes = [n for g in graphs for n in g.nodes]
+    assert {t.type.dtype for t in tensors} >= set(Options().dtypes)
+    assert {t.type.rank for t in tensors} >= {0, 1, 2, 3, 4}
+    assert {DTYPES[t.type.dtype].kind for t in tensors} >= {"float", "int", "bool"}
+    assert any(len(n.outputs) > 1 for n in nodes)
+    assert any(len(n.inputs) != len(set(map(id, n.inputs))) for n in nodes)
+    assert len({n.op for n in nodes}) > 120
+    assert len({signatures[n.op].category for n in nodes}) >= 30
