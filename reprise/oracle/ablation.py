@@ -5,10 +5,13 @@ First everything is disabled. If that does not change the failure, no pass is to
 cures it, halving finds the first smallest group that does. Where disabling everything brings up
 *another* failure (some passes are indispensable), groups are split until one cures or none is left.
 The order of the passes and of the trials is fixed, so the same failure always gets the same answer.
+Often two passes cure, one that breaks the program and one that only cleaned up before it (an
+`EliminateIdentity` that brings two nodes together): those that clean up are tried last.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -44,8 +47,19 @@ class Ablation:
 
 
 def ablate(run: Run, passes: Sequence[str], failure: Judgement, budget: int = 24) -> Ablation:
-    """Find the passes to blame for ``failure`` within ``budget`` runs."""
-    return _Search(run, failure, budget).search(tuple(dict.fromkeys(passes)))
+    """Find the passes to blame for ``failure`` within ``budget`` runs. ``passes``: the likeliest
+    first, among those that clean up and those that do not."""
+    ordered = sorted(dict.fromkeys(passes), key=lambda name: bool(_CLEANS.search(name)))
+    return _Search(run, failure, budget).search(tuple(ordered))
+
+
+_CLEANS = re.compile(
+    r"Eliminat|Elimination|Constant_?(Folding|Sharing|Propagation)|Fold_?Constant|Dead|Redundant"
+    r"|Common_?Sub|Canonical|Normal(ize|Form)|Simplif(y|ication)$|Unused|RemoveDuplicate"
+    r"|EnsureUnique|Identity|Noop|DCE|CSE",
+    re.IGNORECASE,
+)
+"""Names of passes that prepare or tidy a program, in every compiler that has such."""
 
 
 class _Spent(Exception):

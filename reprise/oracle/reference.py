@@ -1,9 +1,10 @@
 """The numpy reference in three readings: native precision, float64, and float64 with noise.
 
 The noisy reading stands for what any honest compiler may do: each operation that rounds is
-disturbed by about one unit in the last place of the tensor's *own* dtype (more for sums, ``growth``), each non-integral input and initializer by one. Where the noisy readings
-scatter, the program amplifies rounding: it is ill-conditioned there, or a discrete operator
-(floor, a comparison, argmax, a cast) sits on its step. No table of discrete operators is needed.
+disturbed by about one unit in the last place of the tensor's *own* dtype (more for sums, see
+``growth``), each input and initializer that is not whole by one. Where the noisy readings scatter,
+the program amplifies rounding: it is ill-conditioned there, or a discrete operator (floor, a
+comparison, argmax, a cast) sits on its step. No table of discrete operators is needed.
 """
 
 from __future__ import annotations

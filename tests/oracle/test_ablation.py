@@ -50,6 +50,24 @@ def test_if_either_pass_cures_the_first_is_named() -> None:
     assert ablate(run, PASSES, FAILURE).cures == ("P11",)
 
 
+@pytest.mark.parametrize(
+    ("cleaning", "culprit"),
+    [
+        ("EliminateIdentity", "GemmTransposeFusion"),
+        ("ConstantFolding", "FuseReluClip"),
+        ("CanonicalizeBindings", "FuseTIR"),
+        ("DeadCodeElimination", "RewriteDataflowReshape"),
+        ("FoldConstant", "LegalizeOps"),
+    ],
+)
+def test_a_pass_that_cleaned_up_before_is_not_blamed(cleaning: str, culprit: str) -> None:
+    def run(disabled: tuple[str, ...]) -> Judgement:
+        return FINE if {cleaning, culprit} & set(disabled) else FAILURE
+
+    for passes in ((cleaning, *PASSES, culprit), (culprit, cleaning, *PASSES)):
+        assert ablate(run, passes, FAILURE).cures == (culprit,)
+
+
 def test_if_no_pass_is_to_blame_one_run_says_so() -> None:
     assert ablate(lambda _: FAILURE, PASSES, FAILURE) == Ablation((), 1, True, "")
     assert ablate(lambda _: FAILURE, (), FAILURE) == Ablation()

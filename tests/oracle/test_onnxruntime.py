@@ -30,10 +30,12 @@ ADVICE = {
     name: tuple(re.findall(r"'(\w+)'", pattern.get("advice") or ""))
     for name, pattern in RULES.patterns.items()
 }
-CLEANING = ("ConstantFolding", "EliminateDropout", "EliminateIdentity")
-"""They only uncover what a fusion then gets wrong: candidates come likeliest first."""
-FUSIONS = {name for names in ADVICE.values() for name in names} - set(CLEANING)
-PASSES = (*sorted(FUSIONS | {"MatMulAddFusion", "NotWhereFusion"}), *CLEANING)
+PASSES = tuple(
+    sorted(
+        {name for names in ADVICE.values() for name in names}
+        | {"ConstantFolding", "EliminateDropout", "EliminateIdentity", "MatMulAddFusion"}
+    )
+)
 CASES = [c for c in ONNXRUNTIME if "[N," not in c.body]
 
 
