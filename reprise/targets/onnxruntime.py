@@ -96,7 +96,7 @@ class Runner:
         run with all optimisations disabled too are no candidates."""
         always = {name for name, _ in self._transformers(model, "unoptimised")}
         seen = self._transformers(model, "optimised")
-        changed = [name for name, changed in seen if changed]
+        changed = [name for name, changed in reversed(seen) if changed]  # what broke it came last
         seen += self._transformers(_IDENTITY, "optimised")  # a failure ends the other list early
         rest = [name for name, _ in seen]
         names = [n for name in [*changed, *rest] for n in _RULES.get(name, (name,))]
