@@ -4,15 +4,16 @@
 
 - ``Model.inputs``: the names of the graph's inputs, in the order of ``forward``'s arguments (which
   are the same names, made identifiers);
-- ``Model()`` takes no arguments and registers the graph's initializers as buffers;
-- ``forward`` has one line for each node and returns the tuple of the graph's outputs.
+- ``Model()`` takes no arguments; large initializers are its buffers;
+- ``forward`` has a line for each small initializer (so that they are constants to a compiler, which
+  folds them; buffers it does not), then one for each node, and returns the tuple of the outputs.
 
 So a worker runs a program by ``exec`` of the text, then
 ``Model()(*[inputs[name] for name in Model.inputs])``.
-Initializers are exact, bit for bit: small ones are literals, others are bytes (little-endian,
-compressed, base64) in a table at the end of the text. What torch has no call for is a function
-copied from ``library`` into the text. Nothing in ``forward`` looks at data, so ``torch.compile``
-takes it as one graph.
+Initializers are exact, bit for bit: small ones, and those of one repeated value, are literals;
+others are bytes (little-endian, compressed, base64) in a table at the end of the text. What torch
+has no call for is a function copied from ``library`` into the text. Nothing in ``forward`` looks at
+data, so ``torch.compile`` takes it as one graph.
 
 An operator's form is in one of the modules that ``table`` lists; ``kernels`` says which element
 types torch has no kernels for.

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 from reprise.lower.torch.call import Call, Form, dtype, form, is_float, is_integer, literal, number
+from reprise.lower.torch.values import scalar
 
 _SAME_NAME = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan",
@@ -41,6 +42,22 @@ _EXPRESSIONS = {
     "is_nan": "torch.isnan({0})",
     "is_finite": "torch.isfinite({0})",
 }
+
+
+def _infix(operator: str) -> Form:
+    def emit(call: Call) -> str:
+        return f"{_operand(call, 0)} {operator} {_operand(call, 1)}"
+
+    return Form(emit)
+
+
+def _operand(call: Call, number: int) -> str:
+    """A constant scalar beside a tensor is written as the number that it is, as people do (and as
+    Inductor's patterns want it)."""
+    value, other = call.values.get(number), call.values.get(1 - number)
+    if value is None or value.ndim or other is not None or call.dtype() == "bool":
+        return call.name(number)
+    return scalar(value, call.dtype()) or call.name(number)
 
 
 def _selu(call: Call) -> str:
@@ -105,8 +122,9 @@ def _is_inf(call: Call) -> str:
 
 
 def _div(call: Call) -> str:
-    a, b = call.name(0), call.name(1)
-    return f"{a} / {b}" if is_float(call.dtype()) else f'torch.div({a}, {b}, rounding_mode="trunc")'
+    if is_float(call.dtype()):
+        return f"{_operand(call, 0)} / {_operand(call, 1)}"
+    return f'torch.div({call.name(0)}, {call.name(1)}, rounding_mode="trunc")'
 
 
 def _pow(call: Call) -> str:
@@ -158,7 +176,7 @@ def _mean_n(call: Call) -> str:
 
 FORMS: dict[str, Form] = {
     **{name: form(f"torch.{name}({{all}})") for name in _SAME_NAME},
-    **{name: form(f"{{0}} {operator} {{1}}") for name, operator in _INFIX.items()},
+    **{name: _infix(operator) for name, operator in _INFIX.items()},
     **{name: form(template) for name, template in _EXPRESSIONS.items()},
     "selu": Form(_selu),
     "hard_sigmoid": Form(_hard_sigmoid),

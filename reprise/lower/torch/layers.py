@@ -188,7 +188,7 @@ def _is_plain(call: Call) -> bool:
         return False
     if a["softcap"] or a.get("softmax_precision", call.dtype(0)) != call.dtype(0):
         return False
-    if call.has(3) and not call.shape(3):
+    if call.has(3) and call.shape(3)[-1:] != call.shape(1)[-2:-1]:
         return False
     return a["left_window_size"] == a["right_window_size"] == -1 and call.rank(0) == 4
 

@@ -620,6 +620,9 @@ def attention(
     value = v if past_value is None else torch.cat((past_value, v), -2)
     rows, columns = q.shape[-2], key.shape[-2]
     bias = torch.zeros(rows, columns, dtype=q.dtype)
+    if mask is not None and mask.dim() and mask.shape[-1] < columns:  # the rest is hidden
+        hidden_value = 0.0 if mask.dtype == torch.bool else float("-inf")
+        mask = F.pad(mask, (0, columns - mask.shape[-1]), value=hidden_value)
     if mask is not None and mask.dtype == torch.bool:
         bias = bias + torch.where(mask, 0.0, float("-inf")).to(q.dtype)
     elif mask is not None:

@@ -64,13 +64,21 @@ class _Writer:
         self.names = Names(reserved)
         self.spelled: dict[int, str] = {}
         self.inputs = [t for t in graph.tensors if t.role is Role.INPUT]
-        self.initializers = [t for t in graph.tensors if t.role is Role.INITIALIZER]
         read = {t.id for node in graph.nodes for t in node.inputs if t is not None}
         self.used = read | {t.id for t in graph.outputs}
+        self.constants: list[tuple[Tensor, str]] = []
+        self.buffers: list[Tensor] = []
         for tensor in graph.tensors:
             taken = self.names.take(tensor.name, f"t{tensor.id}")
-            stored = tensor.role is Role.INITIALIZER
-            self.spelled[tensor.id] = f"self.{taken}" if stored else taken
+            self.spelled[tensor.id] = taken
+            if tensor.role is not Role.INITIALIZER:
+                continue
+            written = values.tensor(_data(tensor), tensor.type.dtype or "")
+            if written is None:
+                self.buffers.append(tensor)
+                self.spelled[tensor.id] = f"self.{taken}"
+            else:
+                self.constants.append((tensor, written))
 
     def text(self) -> str:
         body, weights, library = self._model(), self._weights(), _library()
@@ -88,34 +96,36 @@ class _Writer:
     def _model(self) -> str:
         lines = ["class Model(torch.nn.Module):"]
         lines.append(f"    inputs = {literal(tuple(t.name for t in self.inputs))}")
-        if self.initializers:
+        if self.buffers:
             lines += ["", "    def __init__(self):", "        super().__init__()"]
-            lines += [self._buffer(tensor) for tensor in self.initializers]
+            lines += [self._buffer(tensor) for tensor in self.buffers]
         arguments = ", ".join(["self", *(self.spelled[t.id] for t in self.inputs)])
         lines += ["", f"    def forward({arguments}):"]
         lines += [f"        # {self.spelled[t.id]}: {t.type}" for t in self.inputs]
-        for node in self.graph.nodes:
-            lines += [f"        {line}" for line in self._node(node)]
-        results = ", ".join(self.spelled[t.id] for t in self.graph.outputs)
-        comma = "," if len(self.graph.outputs) == 1 else ""
-        lines.append(f"        return ({results}{comma})")
+        lines += [f"        {line}" for line in self._forward()]
         return "\n".join(lines)
 
+    def _forward(self) -> list[str]:
+        """Constants that something reads by name, then nodes, then the results."""
+        lines = [line for node in self.graph.nodes for line in self._node(node)]
+        results = ", ".join(self.spelled[t.id] for t in self.graph.outputs)
+        comma = "," if len(self.graph.outputs) == 1 else ""
+        lines.append(f"return ({results}{comma})")
+        read = _called("\n".join(["def forward():", *(f"    {line}" for line in lines)]))
+        named = [(self.spelled[t.id], written) for t, written in self.constants]
+        return [*(f"{name} = {written}" for name, written in named if name in read), *lines]
+
     def _buffer(self, tensor: Tensor) -> str:
-        array, name = _data(tensor), self.spelled[tensor.id].removeprefix("self.")
-        made = values.tensor(array, tensor.type.dtype or "")
-        if made is None:
-            made = f'weight("{name}", {shape(array.shape)}, {dtype(tensor.type.dtype or "")})'
-        return f'        self.register_buffer("{name}", {made})'
+        name = self.spelled[tensor.id].removeprefix("self.")
+        of = f"{shape(_data(tensor).shape)}, {dtype(tensor.type.dtype or '')}"
+        return f'        self.register_buffer("{name}", weight("{name}", {of}))'
 
     def _weights(self) -> list[str]:
         """Entries of the table at the end of the source."""
         lines = []
-        for tensor in self.initializers:
-            array = _data(tensor)
-            if values.tensor(array, tensor.type.dtype or "") is None:
-                name = self.spelled[tensor.id].removeprefix("self.")
-                lines += [f'    "{name}": """', *values.encoded(array), '""",']
+        for tensor in self.buffers:
+            name = self.spelled[tensor.id].removeprefix("self.")
+            lines += [f'    "{name}": """', *values.encoded(_data(tensor)), '""",']
         return lines
 
     # --- nodes -----------------------------------------------------------------------------------

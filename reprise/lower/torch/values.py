@@ -23,6 +23,11 @@ _WIDTH = 100
 _LITERAL_KINDS = ("float", "int", "uint", "bool")
 
 
+def scalar(array: Array, dtype: str) -> str | None:
+    """A scalar as a plain number, or None if that would not be exactly it."""
+    return _number(array.reshape(-1)[0], dtype) if DTYPES[dtype].bits >= 8 else None
+
+
 def tensor(array: Array, dtype: str) -> str | None:
     """The array as a torch expression, or None if it must be written as bytes."""
     if array.size == 0:
@@ -31,7 +36,7 @@ def tensor(array: Array, dtype: str) -> str | None:
         return None
     items = array.ravel()
     first = _number(items[0], dtype)
-    if first is not None and array.ndim and len(set(_bits(array))) == 1 and array.size > 1:
+    if first is not None and array.ndim and len(set(_bits(array))) == 1:
         return f"torch.full({shape(array.shape)}, {first}, dtype={spelled_dtype(dtype)})"
     if array.size > LITERAL_ELEMENTS:
         return None
