@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 
 from reprise.lower.relax.forms import FORMS
 from reprise.lower.relax.forms.linear import LARGEST_DETERMINANT
+from reprise.lower.relax.forms.recurrent import ACTIVATIONS
 from reprise.uir.graph import Attribute, TensorType
 
 NO_DTYPE = {
     "string": "TVM has no strings",
     "complex64": "TVM has no complex numbers",
     "complex128": "TVM has no complex numbers",
+    "float8e4m3fn": "TVM converts it wrongly (0 to 2**-7)",
+    "float8e4m3fnuz": "TVM takes it for float8e4m3fn",
+    "float8e5m2fnuz": "TVM takes it for float8e5m2",
     "float8e8m0": "TVM's CPU code has no float8e8m0",
     "float4e2m1": "TVM packs 4-bit numbers, which arrays of the runtime do not",
     "int4": "TVM packs 4-bit numbers, which arrays of the runtime do not",
@@ -73,7 +78,147 @@ def _scalar_scatter(
     return "Relax scatters into one axis or more" if data is not None and not data.rank else None
 
 
+def _spatial(limit: int, what: str) -> Special:
+    def special(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+        rank = operands[0].rank if operands[0] is not None else None
+        return f"Relax has no {what} over {rank - 2} axes" if rank and rank - 2 > limit else None
+
+    return special
+
+
+def _cropped(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    if a.get("coordinate_transformation_mode") == "tf_crop_and_resize":
+        return "cropping to a region is not lowered to Relax"
+    return None
+
+
+def _unknown_activation(
+    operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
+) -> str | None:
+    names = a.get("activations")
+    for name in names if isinstance(names, tuple) else ():
+        if str(name).lower() not in ACTIVATIONS:
+            return f"no activation is called {name}"
+    return None
+
+
+def _cubic_volume(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    rank = operands[0].rank if operands[0] is not None else None
+    return (
+        "Relax has no cubic grid_sample over 3 axes" if rank == 5 and a["mode"] == "cubic" else None
+    )
+
+
+def _extents(type_: TensorType | None) -> tuple[int, ...]:
+    """A shape whose extents are known (``limit`` has seen to that)."""
+    shape = type_.shape if type_ is not None and type_.shape is not None else ()
+    return tuple(extent for extent in shape if isinstance(extent, int))
+
+
+def _fits(parameter: tuple[int, ...], shape: tuple[int, ...], axis: int, block: int = 0) -> bool:
+    """Whether a scale or zero point is one, or one for each position (or block) of an axis."""
+    if prod(parameter) == 1 and not (block and parameter):
+        return True
+    if not -len(shape) <= axis < len(shape):
+        return False
+    extent = shape[axis]
+    if not block:
+        return parameter == (extent,)
+    wanted = list(shape)
+    wanted[axis] = -(-extent // block)
+    return parameter == tuple(wanted)
+
+
+def _misfits(places: Mapping[int, tuple[int, int]]) -> Special:
+    """``places``: for a parameter's position, the operand that it belongs to and the axis (counted
+    from the end if negative)."""
+
+    def special(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+        for position, (owner, axis) in places.items():
+            if position < len(operands) and operands[position] is not None:
+                shape = _extents(operands[owner])
+                if not _fits(_extents(operands[position]), shape, max(axis, -len(shape))):
+                    return f"operand {position} does not fit operand {owner}"
+        return None
+
+    return special
+
+
+def _misfit_scale(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    axis, block = a["axis"], a["block_size"]
+    assert isinstance(axis, int) and isinstance(block, int)
+    for parameter in operands[1:]:
+        fits = _fits(_extents(parameter), _extents(operands[0]), axis, block)
+        if parameter is not None and not fits:
+            return "the scale or zero point does not fit"
+    return None
+
+
+def _both(*specials: Special) -> Special:
+    """The first reason of several."""
+
+    def special(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+        reasons = (one(operands, a) for one in specials)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    return special
+
+
+def _single(position: int, then: Special) -> Special:
+    def special(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+        if prod(_extents(operands[position])) != 1:
+            return f"operand {position} has more than one element"
+        return then(operands, a)
+
+    return special
+
+
+def _unusual_attention(
+    operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
+) -> str | None:
+    queries = _extents(operands[0])
+    if len(queries) == 3 and a.get("q_num_heads") and a.get("kv_num_heads"):
+        return "heads that are packed into the features are not lowered to Relax"
+    if len(operands) > 6 and operands[6] is not None and _extents(operands[6]) != queries[:1]:
+        return "lengths are not one for each sequence"
+    return None
+
+
+def _misfit_angles(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    shape, angles = _extents(operands[0]), _extents(operands[1])
+    heads = a["num_heads"] if len(shape) == 3 else 1
+    assert isinstance(heads, int)
+    if shape[-1] % heads:
+        return "the features are no multiple of the heads"
+    size = shape[-1] // heads
+    turned, length = a["rotary_embedding_dim"] or size, shape[-2]
+    positions = _extents(operands[3]) if len(operands) > 3 and operands[3] is not None else None
+    if not isinstance(turned, int) or turned % 2 or turned > size or angles[-1] != turned // 2:
+        return "the angles do not fit the features"
+    if positions is None and angles[:-1] != (shape[0], length):
+        return "the angles do not fit the positions"
+    if positions is not None and (len(angles) != 2 or positions != (shape[0], length)):
+        return "the positions do not fit"
+    return None
+
+
 SPECIAL: dict[str, Special] = {
+    "quantize_linear": _misfit_scale,
+    "dequantize_linear": _misfit_scale,
+    "matmul_integer": _misfits({2: (0, -2), 3: (1, -1)}),
+    "qlinear_matmul": _single(
+        6, _single(7, _misfits({1: (0, -2), 2: (0, -2), 4: (3, -1), 5: (3, -1)}))
+    ),
+    "attention": _unusual_attention,
+    "rotary_embedding": _misfit_angles,
+    "conv_integer": _both(_spatial(3, "convolution"), _misfits({2: (0, 1), 3: (1, 0)})),
+    "qlinear_conv": _both(
+        _spatial(3, "convolution"),
+        _single(1, _single(6, _single(7, _misfits({2: (0, 1), 4: (3, 0), 5: (3, 0)})))),
+    ),
+    "resize": _cropped,
+    "grid_sample": _cubic_volume,
+    **dict.fromkeys(("rnn", "gru", "lstm"), _unknown_activation),
     "dropout": _training,
     "det": _large_determinant,
     "scatter_elements": _scalar_scatter,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reprise.lower.relax.application import Form
 from reprise.lower.relax.forms import (
     activation,
+    attention,
     axis,
     binary,
     convolution,
@@ -15,11 +16,15 @@ from reprise.lower.relax.forms import (
     linear,
     normalization,
     pooling,
+    quantization,
+    recurrent,
     reduction,
+    resampling,
 )
 
 _FAMILIES = (
     activation,
+    attention,
     axis,
     binary,
     convolution,
@@ -30,7 +35,10 @@ _FAMILIES = (
     linear,
     normalization,
     pooling,
+    quantization,
+    recurrent,
     reduction,
+    resampling,
 )
 
 FORMS: dict[str, Form] = {op: form for family in _FAMILIES for op, form in family.FORMS.items()}

@@ -50,8 +50,8 @@ def _topk(n: Application) -> list[str]:
         return [n[0], 'relax.const(0, "int64")']
     if k == 0:
         # Relax takes k = 0 for "all"
-        shape = n.result_shape()
-        return [f'R.zeros({shape}, "{n.dtype}")', f'R.zeros({shape}, "int64")']
+        nothing = n.let(f"R.strided_slice({n[0]}, [{axis}], [0], [0])", "nothing")
+        return [nothing, n.cast(nothing, "int64")]
     wide = _wide(n)
     options = f'k={k}, axis={axis}, ret_type="both", largest={n.attr("largest")}, dtype="int64"'
     both = n.let(f"R.topk({wide}, {options})", "both")

@@ -28,7 +28,10 @@ def _arange(n: Application) -> str:
 
 
 def _eye_like(n: Application) -> str:
-    return f'R.eye_like({n[0]}, {n.attr("k")}, "{dtype_name(n.results[0].dtype)}")'
+    """Converted afterwards: TVM's code ignores the type that its ``eye_like`` is asked for."""
+    eye = f"R.eye_like({n[0]}, {n.attr('k')})"
+    dtype = n.results[0].dtype or ""
+    return eye if dtype == n.dtype else n.cast(eye, dtype)
 
 
 def _shape(n: Application) -> str:

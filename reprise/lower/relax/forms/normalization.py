@@ -22,11 +22,11 @@ def _batch_norm(n: Application) -> list[str]:
     training = bool(n.attr("training"))
     options = f"axis=1, epsilon={n.attr('epsilon')}, momentum={1 - n.attr('momentum')}"
     all_three = n.let(f"R.nn.batch_norm({parameters}, {options}, training={training})", "all")
-    running = n.type(3).dtype or ""
+    running = n.results[1].dtype or "" if len(n.results) > 1 else ""
     if not training:
         return [f"{all_three}[0]", n[3], n[4]]
     others = [f"{all_three}[{i}]" for i in (1, 2)]
-    if running != n.dtype:
+    if running and running != n.dtype and n.type(3).dtype == running:
         others = [n.cast(text, running) for text in others]
     return [f"{all_three}[0]", *others]
 
@@ -130,11 +130,13 @@ def _lp_normalize(n: Application) -> str:
         norm = f"R.sum(R.abs({n[0]}), axis={axes}, keepdims=True)"
     else:
         norm = f"R.sqrt(R.sum(R.square({n[0]}), axis={axes}, keepdims=True))"
-    return f"R.divide({n[0]}, {norm})"
+    norm = n.let(norm, "norm")
+    is_zero = f"R.equal({norm}, {n.const(0.0)})"
+    return f"R.where({is_zero}, {n.const(0.0)}, R.divide({n[0]}, {norm}))"
 
 
 FORMS: dict[str, Form] = {
-    "batch_norm": _batch_norm,
+    "batch_norm": widened(_batch_norm, "float16", "bfloat16"),
     "layer_norm": widened(_layer_norm, "bfloat16"),
     "rms_norm": _rms_norm,
     "instance_norm": widened(_instance_norm, "bfloat16"),

@@ -106,11 +106,39 @@ def _adaptive_max(n: Application) -> str:
     return f"R.reshape(R.max({gathered}, axis=[3]), {outputs})"
 
 
+def _max_unpool(n: Application) -> str:
+    """Written to the flat positions; a greater ``output_shape`` adds zeros at the ends."""
+    kernel, strides, pads = n.attr("kernel"), n.attr("strides"), n.attr("pads")
+    spatial = len(kernel)
+    implied = [
+        max((extent - 1) * strides[i] + kernel[i] - pads[i] - pads[spatial + i], 0)
+        for i, extent in enumerate(n.shape[2:])
+    ]
+    shape = (*n.shape[:2], *implied)
+    zeros = n.let(f'R.zeros({(prod(shape),)}, "{n.dtype}")', "zeros")
+    flat = (prod(n.shape),)
+    positions = n.let(f"R.reshape({n[1]}, {flat})", "positions")
+    values = n.let(f"R.reshape({n[0]}, {flat})", "values")
+    written = n.let(f"R.scatter_elements({zeros}, {positions}, {values})", "written")
+    made = f"R.reshape({written}, {shape})"
+    wanted = n.result_shape()
+    if wanted == shape:
+        return made
+    axes = list(range(2, len(shape)))
+    ends = [min(shape[axis], wanted[axis]) for axis in axes]
+    cut = f"R.strided_slice({n.let(made, 'implied')}, {axes}, {[0] * len(axes)}, {ends})"
+    widths = [0, 0, 0, 0]
+    for axis, end in zip(axes, ends, strict=True):
+        widths += [0, wanted[axis] - end]
+    return f'R.nn.pad({cut}, {widths}, "constant", 0.0)'
+
+
 FORMS: dict[str, Form] = {
     **{f"max_pool{spatial}d": _max_pool(spatial) for spatial in (1, 2, 3)},
     **{f"avg_pool{spatial}d": _avg_pool(spatial) for spatial in (1, 2, 3)},
     **{f"adaptive_avg_pool{spatial}d": _adaptive_avg(spatial) for spatial in (1, 2, 3)},
     **{f"adaptive_max_pool{spatial}d": _adaptive_max for spatial in (1, 2, 3)},
+    "max_unpool": _max_unpool,
     "lp_pool": widened(_lp_pool, "bfloat16"),
     "global_avg_pool": _global("mean"),
     "global_max_pool": _global("max"),
