@@ -98,15 +98,17 @@ class Fuzzing:
 
 
 class FuzzBench:
-    """See the module. Closing it ends the target's process."""
+    """See the module. Closing it ends the target's process: ``process``, if one is there already.
 
-    def __init__(self, work: Fuzzing) -> None:
-        self._work = work
+    Raises what makes generation impossible (RulesError, OptionsError)."""
+
+    def __init__(self, work: Fuzzing, process: TargetProcess | None = None) -> None:
+        self.work = work
         self._source = work.source()
         self._lowering: Lowering = lowering(work.target.lowering)
         self._oracle = work.oracle(work.target)
         self._known: KnownBugs | None = None
-        self.process = TargetProcess(work.target, work.limits)
+        self.process = process or TargetProcess(work.target, work.limits)
 
     def run(self, batch: Sequence[int], /) -> Iterator[Tested]:
         for index in batch:
@@ -183,7 +185,7 @@ class FuzzBench:
         matches: tuple[RuleMatch, ...] = ()
         if judgement.verdict.is_finding:
             if self._known is None:
-                self._known = self._work.known()
+                self._known = self.work.known()
             matches = self._known.matches(program.graph)
             if matches:
                 passes = self.process.passes(model)

@@ -6,16 +6,17 @@ Reprise and the compiler must be those that it began with.
 
 from __future__ import annotations
 
+import contextlib
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reprise import __version__
-from reprise.campaign.bench import Fuzzing
+from reprise.campaign.bench import FuzzBench, Fuzzing
 from reprise.campaign.filing import Known, rules_hash
 from reprise.campaign.judging import Judging
 from reprise.campaign.options import read_options
@@ -28,6 +29,7 @@ from reprise.data import data_path
 from reprise.lang.ruleset import load_rules
 from reprise.patterns.check import UsageError
 from reprise.synth.generator import Generator
+from reprise.synth.options import Options
 from reprise.targets.discover import Target, parse_target
 from reprise.targets.process import Limits, TargetProcess
 from reprise.uir.graph import Scalar
@@ -76,10 +78,13 @@ def begin(request: Request, path: Path | None, watch: Watch, jobs: int) -> Campa
     Raises TargetError, RulesError, OptionsError, UsageError or StoreError for what makes it
     impossible, before any folder is made.
     """
-    work, info = _prepare(request)
-    folder = path or _free(work.target.name)
-    writer = RunWriter.create(folder, info, jobs)
-    return Campaign(writer, work, request.budget, watch, jobs=jobs, keep=request.keep)
+    bench, info = _prepare(request)
+    with _closing_on_error(bench):
+        folder = path or _free(bench.work.target.name)
+        writer = RunWriter.create(folder, info, jobs)
+    return Campaign(
+        writer, bench.work, request.budget, watch, jobs=jobs, keep=request.keep, bench=bench
+    )
 
 
 def go_on(path: Path, budget: Budget, watch: Watch, jobs: int) -> Campaign:
@@ -88,9 +93,7 @@ def go_on(path: Path, budget: Budget, watch: Watch, jobs: int) -> Campaign:
     run = Run.open(path)
     request = _request(run.info)
     if budget != Budget():
-        request = Request(**{**request.__dict__, "budget": budget})
-    work, info = _prepare(request)
-    _check_same(path, run.info, info)
+        request = replace(request, budget=budget)
     tests, seconds = request.budget.tests, request.budget.seconds
     if (tests is not None and run.tests >= tests) or (
         seconds is not None and run.seconds >= seconds
@@ -99,8 +102,22 @@ def go_on(path: Path, budget: Budget, watch: Watch, jobs: int) -> Campaign:
             f"{path}: this run is complete ({run.tests} tests, {run.seconds:.0f} s); to go on, "
             "give a larger --tests or --time (both count the whole run)"
         )
-    writer = RunWriter.resume(path, jobs)
-    return Campaign(writer, work, request.budget, watch, jobs=jobs, keep=request.keep)
+    bench, info = _prepare(request)
+    with _closing_on_error(bench):
+        _check_same(path, run.info, info)
+        writer = RunWriter.resume(path, jobs)
+    return Campaign(
+        writer, bench.work, request.budget, watch, jobs=jobs, keep=request.keep, bench=bench
+    )
+
+
+@contextlib.contextmanager
+def _closing_on_error(bench: FuzzBench) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        bench.close()
+        raise
 
 
 def _request(info: RunInfo) -> Request:
@@ -118,19 +135,30 @@ def _request(info: RunInfo) -> Request:
     )
 
 
-def _prepare(request: Request) -> tuple[Fuzzing, RunInfo]:
-    """The work, and what the store says of it. Starts the target once, for its versions."""
+def _prepare(request: Request) -> tuple[FuzzBench, RunInfo]:
+    """A bench that is set up, and what the store says of it."""
     target = parse_target(request.target)
+    options = read_options(request.generation)
     limits = Limits(seconds=request.timeout, memory_mib=request.memory)
-    with TargetProcess(target, limits) as process:
-        versions = process.start()
+    process = TargetProcess(target, limits)
+    try:
+        work, info = _described(request, target, options, limits, process.start())
+        return FuzzBench(work, process), info
+    except BaseException:
+        process.close()
+        raise
+
+
+def _described(
+    request: Request, target: Target, options: Options, limits: Limits, versions: dict[str, str]
+) -> tuple[Fuzzing, RunInfo]:
     version = next(iter(versions.values()), None)
     environment: dict[str, Scalar] = {"provider": target.device}
     rules = load_rules(request.rules or (data_path("rules/bugs"),))
     patterns = known_bugs(rules, target.name, version)
     source = SourceRequest(
         seed=request.seed,
-        options=read_options(request.generation),
+        options=options,
         target=target.name,
         version=version,
         rules=request.rules,

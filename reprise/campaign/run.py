@@ -87,8 +87,9 @@ class Watch(Protocol):
 class Campaign:
     """One session of a run, from ``writer.next`` on.
 
-    ``jobs`` processes work; with one, the work is done in this process. Findings that keep a
-    folder are run again in a target process that does nothing else.
+    ``jobs`` processes work; with one, the work is done in this process. ``bench``: one that is set
+    up already: it does the work if it is alone, and else runs findings again that keep a folder
+    (in a target process that does nothing else). Closed at the end.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Campaign:
         *,
         jobs: int = 1,
         keep: int = FIRST_KEPT,
+        bench: FuzzBench | None = None,
         scheduler: Scheduler[int, Tested] | None = None,
     ) -> None:
         self.writer = writer
@@ -110,6 +112,7 @@ class Campaign:
         self.keep = keep
         self.tally = Tally(writer.next, budget)
         self._scheduler = scheduler
+        self._bench = bench
         self._confirming: FuzzBench | None = None
         self._committed_at = time.monotonic()
 
@@ -149,11 +152,11 @@ class Campaign:
     def _loop(self, interrupts: Interrupts) -> None:
         with interrupts.heeded():
             if self._scheduler is None:
-                self._scheduler = (
-                    InProcess(self.work.open())
-                    if self.jobs == 1
-                    else LocalProcesses(self.work, self.jobs)
-                )
+                if self.jobs == 1:
+                    bench, self._bench = self._bench or self.work.open(), None
+                    self._scheduler = InProcess(bench)
+                else:
+                    self._scheduler = LocalProcesses(self.work, self.jobs)
         results = self._scheduler.run(self._batches())
         while True:
             confirmation = None
@@ -183,7 +186,7 @@ class Campaign:
 
     def _confirm(self, record: Record) -> Confirmation:
         if self._confirming is None:
-            self._confirming = self.work.open()
+            self._confirming, self._bench = self._bench or self.work.open(), None
         return self._confirming.confirm(record, CONFIRMATIONS)
 
     def _batches(self) -> Iterator[Sequence[int]]:
@@ -196,7 +199,6 @@ class Campaign:
             start = end
 
     def _close(self) -> None:
-        if self._scheduler is not None:
-            self._scheduler.close()
-        if self._confirming is not None:
-            self._confirming.close()
+        for part in (self._scheduler, self._confirming, self._bench):
+            if part is not None:
+                part.close()
