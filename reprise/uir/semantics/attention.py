@@ -3,7 +3,8 @@
 A query that may attend to no key at all gets 0 (torch: NaN). The past comes before the keys that
 are given; ``is_causal`` and the windows count from the end of the past, or with ``lengths``, so
 that the last query stands at the last key that counts. ``softmax_precision`` is a lower bound here:
-nothing is computed in less than ``float32``.
+nothing is computed in less than ``float32``. A mask whose last axis is too short is filled up with
+-inf, even if its extent is 1 and might have been stretched.
 """
 # ruff: noqa: D103  (what each operator means is said where it is declared, in rules/ops)
 
@@ -80,7 +81,7 @@ def _bias(
     queries, keys = q.shape[-2], k.shape[-2]
     bias: Values = np.zeros((queries, keys), q.dtype)
     if mask is not None:
-        short = keys - mask.shape[-1] if mask.ndim and mask.shape[-1] > 1 else 0
+        short = keys - mask.shape[-1] if mask.ndim else 0
         if short > 0:
             filler: Any = False if mask.dtype == bool else -np.inf
             wide = [(0, 0)] * (mask.ndim - 1) + [(0, short)]

@@ -19,7 +19,6 @@ from reprise.uir.semantics.reduction import outside
 from reprise.uir.semantics.registry import (
     FLOAT32,
     FLOAT64,
-    HALVES,
     Cause,
     Causes,
     UndefinedError,
@@ -150,7 +149,11 @@ def _power_of_two(x: Values, saturate: bool, round_mode: str) -> Values:
 
 
 def _written(x: Values) -> Values:
-    narrow = x.astype(FLOAT32) if x.dtype.num in HALVES or x.dtype.kind == "V" else x
+    narrow = x
+    if x.dtype in _SMALL_INTEGERS:
+        narrow = x.astype(np.int32)
+    elif x.dtype.kind in "fV" and x.dtype != FLOAT64:
+        narrow = x.astype(FLOAT32)
     made = np.empty(x.shape, object)
     made[...] = narrow.astype(np.str_).astype(object)
     return made

@@ -185,7 +185,8 @@ def pad(
         slice(max(-before, 0), extent - max(-after, 0))
         for (before, after), extent in zip(width, x.shape, strict=True)
     )
-    x = x[(*cut, ...)]  # (of a scalar, too, a view)
+    if x.ndim:
+        x = x[cut]
     added = [(max(before, 0), max(after, 0)) for before, after in width]
     if mode == "constant":
         return _surrounded(x, added, value)
@@ -207,7 +208,7 @@ def _surrounded(x: Values, added: list[tuple[int, int]], value: Any) -> Values:
     inner = [
         slice(before, before + extent) for (before, _), extent in zip(added, x.shape, strict=True)
     ]
-    made[(*inner, ...)] = x
+    made[tuple(inner) or ...] = x
     return made
 
 

@@ -142,7 +142,7 @@ def run(
     checked = []
     for result, dtype in zip(results, dtypes, strict=False):
         if type(result) is not np.ndarray:
-            result = np.asarray(result)
+            result = np.asarray(result, object if type(result) is str else None)
         if dtype is not None and result.dtype != dtype:
             if not mixed:
                 raise SemanticsError(op, f"computed {result.dtype}, its signature says {dtype}")

@@ -17,8 +17,8 @@ TOLERANCE = {
     "float16": (1e-2, 1e-2),
     "bfloat16": (6e-2, 6e-2),
 }
-"""Relative, and absolute for results of magnitude 1: what a few roundings in the type may amount to,
-where the other side rounds after each step and we round once."""
+"""Relative, and absolute for results of magnitude 1: what a few roundings in the type may amount
+to, where the other side rounds after each step and we round once."""
 
 _COARSE_FIRST = ("bfloat16", "float16", "float32", "float64")
 

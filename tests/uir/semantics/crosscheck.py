@@ -33,7 +33,7 @@ def compare(
     tries: int,
 ) -> Counter[str]:
     """Compare up to ``wanted`` of ``tries`` random applications of an operator; how many agree, and
-    why others were not compared. Raises AssertionError at the first difference that is not known."""
+    why others were not compared. Raises AssertionError at a difference that is not known."""
     rng = np.random.default_rng(1)
     tally: Counter[str] = Counter()
     with warnings.catch_warnings():
@@ -73,4 +73,3 @@ def compare(
             if tally["agree"] == wanted:
                 break
     return tally
-

@@ -28,7 +28,9 @@ def draw(rng: np.random.Generator, type_: TensorType) -> Array:
     if name.startswith("complex"):
         return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
     if name.startswith("uint"):
-        return rng.integers(0, 4 if name.endswith(("2", "4")) and len(name) == 5 else 9, shape).astype(dtype)
+        return rng.integers(
+            0, 4 if name.endswith(("2", "4")) and len(name) == 5 else 9, shape
+        ).astype(dtype)
     if name.startswith("int"):
         low, high = (-2, 2) if name == "int2" else (-6, 7)
         return rng.integers(low, high, shape).astype(dtype)
@@ -37,7 +39,9 @@ def draw(rng: np.random.Generator, type_: TensorType) -> Array:
     return np.where(whole, np.rint(values), values).astype(dtype)
 
 
-def operands(rng: np.random.Generator, op: str, instance: Instance, attributes: dict[str, Any]) -> list[Any]:
+def operands(
+    rng: np.random.Generator, op: str, instance: Instance, attributes: dict[str, Any]
+) -> list[Any]:
     """A value for each operand that is present."""
     made: list[Any] = [None if t is None else draw(rng, t) for t in instance.operands]
     special = SPECIAL.get(op)
@@ -46,7 +50,9 @@ def operands(rng: np.random.Generator, op: str, instance: Instance, attributes: 
     return made
 
 
-def _indices(rng: np.random.Generator, like: Array, extent: int, unique_axis: int | None = None) -> Array:
+def _indices(
+    rng: np.random.Generator, like: Array, extent: int, unique_axis: int | None = None
+) -> Array:
     if extent == 0:
         return np.zeros_like(like)
     return rng.integers(-extent, extent, like.shape).astype(like.dtype)
@@ -59,7 +65,9 @@ def _gather(rng: Any, made: list[Any], a: dict[str, Any]) -> None:
 def _scatter(rng: Any, made: list[Any], a: dict[str, Any]) -> None:
     """Distinct positions along the axis."""
     extent, axis = made[0].shape[a["axis"]], a["axis"]
-    order = np.argsort(rng.random((*made[1].shape[:axis], extent, *made[1].shape[axis + 1 :])), axis)
+    order = np.argsort(
+        rng.random((*made[1].shape[:axis], extent, *made[1].shape[axis + 1 :])), axis
+    )
     made[1] = np.take(order, range(made[1].shape[axis]), axis).astype(made[1].dtype)
 
 
@@ -82,7 +90,9 @@ def _one_hot(rng: Any, made: list[Any], a: dict[str, Any]) -> None:
 def _lengths(place: int, axis: str) -> Any:
     def special(rng: Any, made: list[Any], a: dict[str, Any]) -> None:
         time = a[axis] if axis else 0
-        made[place] = rng.integers(1, made[0].shape[time] + 1, made[place].shape).astype(made[place].dtype)
+        made[place] = rng.integers(1, made[0].shape[time] + 1, made[place].shape).astype(
+            made[place].dtype
+        )
 
     return special
 
@@ -217,8 +227,8 @@ SPECIAL: dict[str, Any] = {
 
 
 def repair(rng: np.random.Generator, op: str, instance: Instance) -> Instance:
-    """The instance, with what the signature leaves open chosen so that it means something: shapes of
-    scales and zero points, lists that go with the rank, operands that nothing can do without."""
+    """The instance, with what the signature leaves open chosen so that it means something: shapes
+    of scales and zero points, lists that go with the rank, operands that must be there."""
     mend = REPAIRS.get(op)
     return instance if mend is None else mend(rng, instance)
 
@@ -253,14 +263,18 @@ def _qlinear_conv(rng: Any, instance: Instance) -> Instance:
     made = _padded(instance, 9)
     each = _one_or_each(rng, made[3].shape[0])  # type: ignore[union-attr, index]
     shapes = {1: (), 2: (), 4: each, 5: each, 6: (), 7: ()}
-    return _with(instance, [_shaped(t, shapes[i]) if i in shapes else t for i, t in enumerate(made)])
+    return _with(
+        instance, [_shaped(t, shapes[i]) if i in shapes else t for i, t in enumerate(made)]
+    )
 
 
 def _qlinear_matmul(rng: Any, instance: Instance) -> Instance:
     made = _padded(instance, 8)
     each = _one_or_each(rng, made[3].shape[-1]) if len(made[3].shape) > 1 else ()  # type: ignore
     shapes = {1: (), 2: (), 4: each, 5: each, 6: (), 7: ()}
-    return _with(instance, [_shaped(t, shapes[i]) if i in shapes else t for i, t in enumerate(made)])
+    return _with(
+        instance, [_shaped(t, shapes[i]) if i in shapes else t for i, t in enumerate(made)]
+    )
 
 
 def _matmul_integer(rng: Any, instance: Instance) -> Instance:
@@ -276,7 +290,9 @@ def _quantisation(rng: Any, instance: Instance) -> Instance:
     rank = len(shape)  # type: ignore[arg-type]
     axis = int(rng.integers(0, rank)) if rank else 0
     kind = int(rng.integers(0, 3 if rank > 1 else 2)) if rank else 0
-    attributes = {k: v for k, v in instance.attributes.items() if k not in ("precision", "block_size")}
+    attributes = {
+        k: v for k, v in instance.attributes.items() if k not in ("precision", "block_size")
+    }
     if rank:
         attributes["axis"] = axis
     else:
@@ -298,7 +314,9 @@ def _attention_shapes(rng: Any, instance: Instance) -> Instance:
     q = made[0].shape  # type: ignore[union-attr]
     made[6] = _shaped(made[6], (q[0],)) if len(q) == 4 else None  # type: ignore
     without = ["q_num_heads", "kv_num_heads"]
-    without += [n for n in ("softcap", "left_window_size", "right_window_size") if rng.random() < 0.5]
+    without += [
+        n for n in ("softcap", "left_window_size", "right_window_size") if rng.random() < 0.5
+    ]
     return _with(instance, made, *without)
 
 
@@ -328,7 +346,7 @@ def _rotary_shapes(rng: Any, instance: Instance) -> Instance:
 
 
 def _unpool_shape(rng: Any, instance: Instance) -> Instance:
-    return _with(instance, list(instance.operands), "output_shape")
+    return _with(instance, list(instance.operands), "output_shape", "pads")
 
 
 def _region(rng: Any, instance: Instance) -> Instance:

@@ -144,7 +144,9 @@ _GRID_MODES = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 def _grid_sample(a: Attributes, x: Any, grid: Any) -> Any:
     need(x.dtype == grid.dtype, "torch has one type here")
     need(a["mode"] != "cubic" or x.dim() == 4, "torch's cubic mode has two axes")
-    need(a["mode"] != "cubic" or a["padding_mode"] == "zeros", "ONNX clamps cubic coordinates first")
+    need(
+        a["mode"] != "cubic" or a["padding_mode"] == "zeros", "ONNX clamps cubic coordinates first"
+    )
     return F.grid_sample(x, grid, _GRID_MODES[a["mode"]], a["padding_mode"], a["align_corners"])
 
 
@@ -172,7 +174,7 @@ def _attention(a: Attributes, q: Any, k: Any, v: Any, mask: Any = None, *past: A
     need(q.shape[:-2] == k.shape[:-2], "torch shares no heads here")
     need(mask is None or mask.dtype in (torch.bool, q.dtype), "the mask's type")
     need(mask is None or not a["is_causal"], "torch takes one or the other")
-    need(mask is None or mask.shape[-1] in (1, k.shape[-2]), "torch pads no mask")
+    need(mask is None or mask.shape[-1:] in ((), (k.shape[-2],)), "torch pads no mask")
     need(a.get("scale", 1.0) >= 0, "torch takes the root of the scale")
     scale = a.get("scale")
     return F.scaled_dot_product_attention(q, k, v, mask, 0.0, a["is_causal"], scale=scale)
