@@ -86,9 +86,13 @@ def _spatial(limit: int, what: str) -> Special:
     return special
 
 
-def _cropped(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+def _unusual_resize(
+    operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
+) -> str | None:
     if a.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         return "cropping to a region is not lowered to Relax"
+    if a.get("sizes") is not None and a.get("keep_aspect_ratio_policy") != "stretch":
+        return "its result's extents follow from a policy"
     return None
 
 
@@ -145,6 +149,8 @@ def _misfits(places: Mapping[int, tuple[int, int]]) -> Special:
 
 
 def _misfit_scale(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    if "float" not in str(a.get("precision") or "float32"):
+        return "the precision is no float type"
     axis, block = a["axis"], a["block_size"]
     assert isinstance(axis, int) and isinstance(block, int)
     for parameter in operands[1:]:
@@ -216,7 +222,7 @@ SPECIAL: dict[str, Special] = {
         _spatial(3, "convolution"),
         _single(1, _single(6, _single(7, _misfits({2: (0, 1), 4: (3, 0), 5: (3, 0)})))),
     ),
-    "resize": _cropped,
+    "resize": _unusual_resize,
     "grid_sample": _cubic_volume,
     **dict.fromkeys(("rnn", "gru", "lstm"), _unknown_activation),
     "dropout": _training,

@@ -71,7 +71,8 @@ def _stretched(n: Application, spatial: int) -> str:
         before, after = reach - pads[i], reach - pads[i + spatial] + extra[i]
         widths += [max(before, 0), max(after, 0)]
         if before < 0 or after < 0:
-            cuts.append((i + 2, max(-before, 0), shape[i + 2] - max(-after, 0) + max(before, 0)))
+            padded_extent = shape[i + 2] + max(before, 0) + max(after, 0)
+            cuts.append((i + 2, max(-before, 0), padded_extent - max(-after, 0)))
     if any(widths):
         x = n.let(f'R.nn.pad({x}, {widths}, "constant", 0.0)', "padded")
     if cuts:

@@ -12,35 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from reprise.lower.relax.application import Application, Form
+from reprise.lower.relax.application import Application, Form, widened
 from reprise.uir.graph import TensorType
 from reprise.uir.semantics import apply
 
 _OWN_MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
-_OWN_ROUNDING = {
-    "round_prefer_floor": "round_prefer_floor",
-    "round_prefer_ceil": "round_prefer_ceil",
-    "floor": "floor",
-    "ceil": "ceil",
-}
 
 
 def _own(n: Application) -> str | None:
     """``R.image.resize2d``, or None where ONNX means something else: TVM takes the scale to be the
-    ratio of the extents, keeps no aspect ratio, and cannot anti-alias or leave out the outside."""
+    ratio of the extents, and can neither anti-alias nor leave out the outside."""
     old, new = n.shape, n.result_shape()
     if len(old) != 4 or new[:2] != old[:2] or "float" not in n.dtype or 0 in old:
         return None
     transform, mode = n.attr("coordinate_transformation_mode"), n.attr("mode")
     scales = n.attr("scales")
     exact = scales is None or all(s * a == b for s, a, b in zip(scales, old, new, strict=True))
-    stretched = scales is not None or n.attr("keep_aspect_ratio_policy") == "stretch"
-    if not exact or not stretched or transform not in _OWN_MODES or n.attr("antialias"):
+    if not exact or transform not in _OWN_MODES or n.attr("antialias"):
         return None
     if n.attr("exclude_outside") or 1 in new[2:]:
         return None
     method = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}[mode]
-    rounding = _OWN_ROUNDING[n.attr("nearest_mode")] if mode == "nearest" else ""
+    rounding = n.attr("nearest_mode") if mode == "nearest" else ""
     options = [f'layout="NCHW", method="{method}"']
     options.append(f'coordinate_transformation_mode="{transform}", rounding_method="{rounding}"')
     if mode == "cubic":
@@ -50,31 +43,16 @@ def _own(n: Application) -> str | None:
 
 def _along(n: Application, axis: int, unit: Any) -> Any:
     """What ``resize`` makes of ``unit`` along one axis: all others are left alone."""
-    extent, wanted = n.shape[axis], n.result_shape()[axis]
-    rank = unit.ndim
+    wanted, rank = n.result_shape()[axis], unit.ndim
     attributes = {k: v for k, v in n.attributes.items() if k not in ("scales", "sizes", "roi")}
-    attributes["keep_aspect_ratio_policy"] = "stretch"
     shape = (wanted, *unit.shape[1:])
     scales = n.attr("scales")
     if scales is not None:
         attributes["scales"] = (scales[axis], *(1.0 for _ in range(rank - 1)))
-    elif n.attr("keep_aspect_ratio_policy") == "stretch":
-        attributes["sizes"] = shape
     else:
-        attributes["scales"] = (_common_factor(n), *(1.0 for _ in range(rank - 1)))
-        made_extent = int(np.floor(extent * _common_factor(n)))
-        shape = (made_extent, *unit.shape[1:])
+        attributes["sizes"] = shape
     (made,) = apply("resize", [unit], attributes, [TensorType("float64", shape)])
-    if len(made) < wanted:
-        made = np.concatenate([made, made[-1:]])
     return made
-
-
-def _common_factor(n: Application) -> float:
-    """The factor of all axes under a policy that keeps the aspect ratio."""
-    factors = [size / extent for size, extent in zip(n.attr("sizes"), n.shape, strict=True)]
-    smaller = n.attr("keep_aspect_ratio_policy") == "not_larger"
-    return float(min(factors) if smaller else max(factors))
 
 
 def _resize(n: Application) -> str:
@@ -136,6 +114,6 @@ def _roi_align(n: Application) -> str:
 
 FORMS: dict[str, Form] = {
     "resize": _resize,
-    "grid_sample": _grid_sample,
-    "roi_align": _roi_align,
+    "grid_sample": widened(_grid_sample, "float16", "bfloat16"),
+    "roi_align": widened(_roi_align, "float16", "bfloat16"),
 }
