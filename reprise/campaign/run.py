@@ -8,7 +8,7 @@ committed before.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,8 @@ CONFIRMATIONS = 3
 _COMMIT_SECONDS = 1.0
 _BATCH_SECONDS = 0.25
 _BATCH_MOST = 64
+_MARKS, _MARK_SECONDS = 20, 0.5
+"""The rate is that of the last ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Tally:
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     signatures: set[tuple[Verdict, str]] = field(default_factory=set)
     rejected: Counter[str] = field(default_factory=Counter)
+    marks: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_MARKS))
 
     @property
     def seconds(self) -> float:
@@ -58,10 +61,14 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Tests a second."""
-        return self.done / max(self.seconds, 1e-9)
+        """Tests a second, lately."""
+        now = self.seconds
+        since, before = self.marks[0] if self.marks else (0.0, 0)
+        return (self.done - before) / max(now - since, 1e-9)
 
     def count(self, record: Record) -> None:
+        if not self.marks or self.seconds - self.marks[-1][0] >= _MARK_SECONDS:
+            self.marks.append((self.seconds, self.done))
         self.tests = record.index + 1
         self.done += 1
         self.verdicts[record.verdict] += 1
