@@ -83,6 +83,8 @@ class Fuzzing:
     oracle: Callable[[Target], Oracle]
     known: Callable[[], KnownBugs]
     limits: Limits = field(default_factory=Limits)
+    lowerable: bool = False
+    """The generator keeps to what the target's lowering supports: no need to ask again."""
 
     def open(self) -> FuzzBench:
         return FuzzBench(self)
@@ -155,7 +157,7 @@ class FuzzBench:
     def _examine(self, program: Program) -> tuple[bytes, Examination]:
         model = b""
         try:
-            reason = self._unsupported(program)
+            reason = None if self.work.lowerable else self._unsupported(program)
             if reason is not None:
                 return b"", Examination(Judgement(Verdict.UNSUPPORTED, reason, reason))
             model = self._lowering.lower(program.graph)

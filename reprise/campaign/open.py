@@ -172,6 +172,7 @@ def _described(
         Judging(request.seed),
         Known(target.name, version, request.rules, tuple(environment.items())),
         limits,
+        lowerable=True,
     )
     info = RunInfo(
         seed=request.seed,
