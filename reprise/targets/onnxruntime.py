@@ -52,6 +52,7 @@ _IDENTITY = (
 )
 """A model that returns its input."""
 
+_DECLINED = re.compile(r"\bnot (yet )?support|\b[Uu]nsupported\b|\bonly supports\b")
 _TRANSFORMED = re.compile(r"GraphTransformer (\w+) modified: ([01])")
 
 
@@ -103,9 +104,10 @@ class Runner:
         return [name for name in dict.fromkeys(names) if name not in always]
 
     def is_unsupported(self, error: Exception) -> bool:
-        """No kernel for an operator with these element types. (In the optimised mode alone it is a
-        defect: the optimiser made what no kernel takes.)"""
-        return type(error).__name__ == "NotImplemented"
+        """No kernel for an operator with these element types, or one that says what it does not
+        do. (In the optimised mode alone it is a defect: the optimiser made what no kernel takes.)
+        """
+        return type(error).__name__ == "NotImplemented" or _DECLINED.search(str(error)) is not None
 
     def _options(self, mode: str, severity: int = 4) -> Any:
         options = self.ort.SessionOptions()

@@ -15,6 +15,7 @@ from itertools import product
 from random import Random
 
 from reprise.data import data_path
+from reprise.facts.facts import entity_facts
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
 from reprise.lang.ruleset import load_rules
@@ -23,13 +24,14 @@ from reprise.solve.sampling import Instance, Sampler
 from reprise.solve.signatures import Signatures
 from reprise.solve.suggestions import Shapes
 from reprise.synth import values
+from reprise.synth.guide import Guide
 from reprise.synth.options import Options
 from reprise.synth.values import NoValue, Use
 from reprise.synth.vocabulary import Operator, Vocabulary
 from reprise.targets.discover import Target
 from reprise.targets.interface import Ended, Job, Outcome
 from reprise.targets.process import Limits, WorkerPool
-from reprise.targets.support import Key, Support, table_key
+from reprise.targets.support import Key, Support, forbidden, table_key, target_rules
 from reprise.uir.graph import Graph, Tensor
 from reprise.uir.inference import Typing
 from reprise.uir.program import Program
@@ -46,11 +48,13 @@ _DRAWS = 4
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One program, and what the target said of it; ``reason`` is None if it ran."""
+    """One program, and what the target said of it; ``reason`` is None if it ran. ``forbidden``: a
+    rule of the target says that it does not."""
 
     application: str
     unsupported: bool
     reason: str | None
+    forbidden: bool
 
 
 @dataclass(slots=True)
@@ -67,8 +71,8 @@ class Group:
 
     @property
     def failing(self) -> list[Case]:
-        """The cases that did not run."""
-        return [case for case in self.cases if case.reason is not None]
+        """The cases that did not run, and that no rule foresees."""
+        return [case for case in self.cases if case.reason is not None and not case.forbidden]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,12 @@ class Report:
         in the element types, or our program is at fault."""
         return [group for group in self.groups if group.failing and not group.declined]
 
+    @property
+    def overcautious(self) -> list[Case]:
+        """The cases that ran although a rule forbids them."""
+        cases = [case for group in self.groups for case in group.cases]
+        return [case for case in cases if case.forbidden and case.reason is None]
+
 
 def probe(
     target: Target,
@@ -110,7 +120,9 @@ def probe(
     """Try ``ops`` (all, if there are none). Raises TargetError if the target does not work, and
     OptionsError for an unknown operator."""
     options = Options(include=frozenset(ops), dtypes=dict.fromkeys(PROBED, 1))
-    rules = load_rules([data_path("rules/std")])
+    files = target_rules(target.name)
+    rules = load_rules([data_path("rules/std"), *files])
+    names = forbidden(rules, files)
     vocabulary = Vocabulary(rules, Signatures.load(), options)
     mode = target.modes[-1]
     lower = lowering(target.lowering)
@@ -118,6 +130,7 @@ def probe(
         versions = pool.start()
 
         def examine(operator: Operator) -> tuple[list[Group], int]:
+            guide = Guide(rules, (), (), forbidden=names)
             groups: dict[Key, Group] = {}
             unlowered = 0
             for instance, typing in _instances(operator, seed, instances):
@@ -130,7 +143,7 @@ def probe(
                 )
                 program = _program(operator, instance, typing, Random(f"{seed}/{key}"))
                 if program is not None:
-                    case = _case(pool, lower, program, mode)
+                    case = _case(pool, lower, program, mode, _is_forbidden(guide, program))
                     groups.setdefault(key, Group(key)).cases.append(case)
             progress(operator.name)
             return list(groups.values()), unlowered
@@ -205,13 +218,22 @@ def _program(operator: Operator, instance: Instance, typing: Typing, rng: Random
     return Program(graph, inputs, operator.name)
 
 
-def _case(pool: WorkerPool, lower: Lowering, program: Program, mode: str) -> Case:
+def _is_forbidden(guide: Guide, program: Program) -> bool:
+    guide.begin()
+    effects = [guide.commit(entity_facts(entity)) for entity in program.graph.entities()]
+    effects.append(guide.commit([("graph_output", (t.id,)) for t in program.graph.outputs]))
+    return any(effect.forbidden for effect in effects)
+
+
+def _case(
+    pool: WorkerPool, lower: Lowering, program: Program, mode: str, is_forbidden: bool
+) -> Case:
     (node,) = program.graph.nodes
     operands = ", ".join("_" if tensor is None else str(tensor.type) for tensor in node.inputs)
     attributes = "".join(f", {name}={value}" for name, value in sorted(node.attributes.items()))
     application = f"{node.op}({operands}{attributes})"
     outcome = pool.run(Job(lower.lower(program.graph), program.inputs, (mode,)))
-    return Case(application, *_said(outcome, mode))
+    return Case(application, *_said(outcome, mode), is_forbidden)
 
 
 def _said(outcome: Outcome, mode: str) -> tuple[bool, str | None]:
@@ -222,5 +244,10 @@ def _said(outcome: Outcome, mode: str) -> tuple[bool, str | None]:
     failure = outcome.results[mode].failure
     if failure is None:
         return False, None
-    lines = failure.message.strip().splitlines() or [""]
-    return failure.unsupported, f"{failure.type}: {lines[0][:300]}"
+    return failure.unsupported, f"{failure.type}: {_brief(failure.message)}"
+
+
+def _brief(message: str) -> str:
+    """A message on one line, its middle left out if it is long: how it ends often says why."""
+    text = " ".join(message.split())
+    return text if len(text) <= 400 else f"{text[:160]} [...] {text[-220:]}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprise.data import data_path
+from reprise.lang.ruleset import RuleSet
 
 Key = tuple[str, tuple[str | None, ...]]
 """An operator and its operands' element types; None for an operand that is absent."""
@@ -77,6 +78,21 @@ class Support:
                 last = op
             lines.append(f"{json.dumps(show_dtypes(dtypes))} = {json.dumps(reason)}")
         return "\n".join(lines) + "\n"
+
+
+def target_rules(target: str) -> list[Path]:
+    """The file with what the table cannot say, where the target has one."""
+    path = data_path("rules") / "targets" / f"{target}.rules"
+    return [path] if path.is_file() else []
+
+
+def forbidden(rules: RuleSet, files: Sequence[Path]) -> list[str]:
+    """The relations, of those that ``files`` declare, whose rows make a program invalid for the
+    target: violations of constraints, and deny rules."""
+    paths = {str(path) for path in files}
+    constraints = [c.name for c in rules.constraints.values() if c.span.file in paths]
+    denies = [name for name, many in rules.denies.items() if many[0].span.file in paths]
+    return [*constraints, *denies]
 
 
 def table_key(op: str, dtypes: Sequence[str | None]) -> Key:
