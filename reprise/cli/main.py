@@ -40,6 +40,10 @@ class Exit(IntEnum):
         ),
         "rules": ("reprise.cli.rules:rules", "Check, format, test and inspect rule files."),
         "query": ("reprise.cli.query:query", "Ask a rule file one question."),
+        "targets": (
+            "reprise.cli.targets:targets",
+            "List compilers under test, and find out what they do.",
+        ),
         "fuzz": (
             "reprise.cli.fuzz:fuzz",
             "Generate programs and test a compiler with them.",
