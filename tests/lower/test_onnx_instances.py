@@ -8,6 +8,7 @@ import pytest
 from reprise.lower.onnx import DEFAULT_OPSET, OnnxLowering, to_onnx
 from reprise.lower.onnx.spec import NEWEST, OLDEST
 from reprise.lower.onnx.tables import CONTROL, FORMS
+from reprise.uir.graph import TensorType
 from tests.lower.onnx_models import check, graph_of, inferred, instances, lowered, signatures
 from tests.solve.crosscheck import agree
 
@@ -76,6 +77,18 @@ def test_reasons_name_what_is_missing():
     assert "BatchNormalization has training_mode from opset 14 on" in reasons["batch_norm"]
     reason = OnnxLowering().unsupported("frobnicate", (), {})
     assert reason == "frobnicate is no operator that can be written in ONNX"
+
+
+def test_what_is_not_known_is_a_reason_only_where_it_is_needed():
+    attributes = {"axes": (0,), "axis": 0, "keepdims": False, "correction": 1}
+    reasons = [
+        OnnxLowering().unsupported(op, [type], attributes)
+        for op in ("relu", "var")
+        for type in (TensorType("float32", ("n",)), TensorType("float32", None))
+    ]
+    assert reasons == [None, None, *["an operand's extents are not known"] * 2]
+    reason = OnnxLowering().unsupported("relu", [TensorType(None, (2,))], {})
+    assert reason == "an operand's element type is not known"
 
 
 @pytest.mark.parametrize("opset", [13, 18, 21])

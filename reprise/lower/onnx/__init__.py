@@ -2,8 +2,16 @@
 
 ``LOWERING.lower(graph)`` and :func:`to_onnx` write any graph of UIR operators as an ONNX model, at
 any opset from 13 on. An operator is one ONNX node where ONNX has one that means the same, otherwise
-a few nodes (``reprise/lower/onnx/*.py``, a table for each category). ``LOWERING.unsupported`` says
-beforehand what an opset lacks, from ONNX's own schemas.
+a few nodes (a table for each category of operators: ``elementwise.py``, ``layout.py`` and so on).
+``LOWERING.unsupported`` says beforehand what an opset lacks, from ONNX's own schemas and a table of
+what these do not say (``tables.py``).
+
+The model is written as protobuf messages. Through onnx-ir, a program of 11 nodes takes 1.0 ms and
+the import 0.3 s; written directly, 0.17 ms.
+
+What ONNX cannot keep: float attributes have 32 bits; which NaN is the greater in TopK (``sort``)
+and what Max makes of one NaN (``hypot``, ``logaddexp``) is for the compiler to say; attention of a
+query that may see no key is NaN where it is written out, and 0 in the operator of opset 23.
 """
 
 from __future__ import annotations
@@ -21,6 +29,8 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 DEFAULT_OPSET = 21
+"""Of the opsets that ONNX Runtime 1.27 reads (to 26), it has the most kernels for this one: from 22
+on it lacks the random operators, RoiAlign and GlobalLpPool."""
 
 
 @dataclass(frozen=True, slots=True)

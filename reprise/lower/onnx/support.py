@@ -38,12 +38,19 @@ def unsupported(
     form = FORMS.get(op)
     if form is None:
         return f"{op} is no operator that can be written in ONNX"
+    if any(type is not None and type.dtype is None for type in operands):
+        return "an operand's element type is not known"
     refs = [None if t is None else Ref(str(i), t.dtype or "") for i, t in enumerate(operands)]
     call = Call(op, operands, refs, attributes, opset)
-    for limit in LIMITS.get(op, ()):
-        if limit.holds(call):
-            return limit.reason
-    form(call)
+    try:
+        for limit in LIMITS.get(op, ()):
+            if limit.holds(call):
+                return limit.reason
+        form(call)
+    except (AssertionError, TypeError):  # arithmetic on an extent that is None or a name
+        if all(type is None or type.elements is not None for type in operands):
+            raise
+        return "an operand's extents are not known"
     for node in call.nodes:
         if (reason := _refused(node, opset)) is not None:
             return reason
