@@ -78,7 +78,7 @@ def _bias(n: Application, queries: Shape, keys: int, past: int) -> str | None:
 def _mask(n: Application, keys: int) -> str:
     """The mask as something to add; a short one leaves the last keys out."""
     shape, dtype = n.shape_of(3), n.type(3).dtype or ""
-    mask = n[3]
+    mask = n[3] if shape else f"R.reshape({n[3]}, (1,))"
     if dtype == "bool":
         mask = f"R.where({mask}, {n.const(0.0)}, {n.const(-inf)})"
     elif dtype != n.dtype:

@@ -115,6 +115,8 @@ def _max_unpool(n: Application) -> str:
         for i, extent in enumerate(n.shape[2:])
     ]
     shape = (*n.shape[:2], *implied)
+    if 0 in shape:
+        return f'R.zeros({n.result_shape()}, "{n.dtype}")'
     zeros = n.let(f'R.zeros({(prod(shape),)}, "{n.dtype}")', "zeros")
     flat = (prod(n.shape),)
     positions = n.let(f"R.reshape({n[1]}, {flat})", "positions")

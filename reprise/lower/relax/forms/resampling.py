@@ -8,6 +8,9 @@ semantics make of the unit vectors (or of positions).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -89,16 +92,127 @@ def _resize(n: Application) -> str:
     return n.cast(text, n.dtype)
 
 
+# --- grid_sample ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One spatial axis of a ``grid_sample``: coordinates [batch, points] in elements of x."""
+
+    extent: int
+    at: str
+    floor: str
+
+
 def _grid_sample(n: Application) -> str:
-    """Relax wants the coordinates before the positions."""
-    spatial = len(n.shape) - 2
-    order = [0, spatial + 1, *range(1, spatial + 1)]
+    """Written out: the weighted sum of the elements around each coordinate. (Relax's own operator
+    infers another shape than it computes, in TVM 0.25.)"""
+    extents = n.shape[2:]
+    spatial, batch, channels = len(extents), n.shape[0], n.shape[1]
+    points = prod(n.result_shape()[2:])
     grid = n[1] if n.type(1).dtype == n.dtype else n.cast(n[1], n.dtype)
-    method = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}[n.attr("mode")]
-    layout = "NCHW" if spatial == 2 else "NCDHW"
-    options = f'method="{method}", layout="{layout}", padding_mode="{n.attr("padding_mode")}"'
-    options += f", align_corners={bool(n.attr('align_corners'))}"
-    return f"R.image.grid_sample({n[0]}, R.permute_dims({grid}, {order}), {options})"
+    flat = n.let(f"R.reshape({grid}, {(batch, points, spatial)})", "grid")
+    axes = []
+    for i, extent in enumerate(extents):
+        column = spatial - 1 - i  # the last axis comes first
+        cut = f"R.strided_slice({flat}, [2], [{column}], [{column + 1}])"
+        at = n.let(_coordinate(n, f"R.squeeze({cut}, [2])", extent), f"at{i}")
+        floor = at if n.attr("mode") == "nearest" else n.let(f"R.floor({at})", f"floor{i}")
+        axes.append(_Axis(extent, at, floor))
+    x = n.let(f"R.reshape({n[0]}, {(batch, channels, prod(extents))})", "flat")
+    offsets = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[n.attr("mode")]
+    taps = [[_tap(n, axis, offset) for offset in offsets] for axis in axes]
+    total = ""
+    for chosen in product(*taps):
+        position, weight = "", ""
+        for (index, share), axis in zip(chosen, axes, strict=True):
+            step = n.const(axis.extent, "int64")
+            position = f"R.add(R.multiply({position}, {step}), {index})" if position else index
+            weight = f"R.multiply({weight}, {share})" if weight else share
+        where = n.let(
+            f"R.broadcast_to(R.expand_dims({position}, [1]), {(batch, channels, points)})", "where"
+        )
+        picked = f"R.gather_elements({x}, {where}, axis=2)"
+        share = n.let(f"R.expand_dims({weight}, [1])", "share")
+        counts = f"R.not_equal({share}, {n.const(0.0)})"
+        term = f"R.where({counts}, R.multiply({picked}, {share}), {n.const(0.0)})"
+        total = n.let(f"R.add({total}, {term})" if total else term, "total")
+    return f"R.reshape({total}, {n.result_shape()})"
+
+
+def _coordinate(n: Application, x: str, extent: int) -> str:
+    """A coordinate from -1 to 1 in elements; where padding says so, brought inside."""
+    one, half = n.const(1.0), n.const(0.5)
+    if n.attr("align_corners"):
+        at = f"R.multiply(R.multiply(R.add({x}, {one}), {half}), {n.const(extent - 1.0)})"
+    else:
+        wide = f"R.multiply(R.add({x}, {one}), {n.const(float(extent))})"
+        at = f"R.multiply(R.subtract({wide}, {one}), {half})"
+    if n.attr("mode") == "nearest":
+        at = f"R.round({at})"
+    return _inside(n, at, extent)
+
+
+def _inside(n: Application, at: str, extent: int) -> str:
+    """Clamped (border) or mirrored at both ends (reflection); as it is, if zeros are around."""
+    padding = n.attr("padding_mode")
+    if padding == "zeros":
+        return at
+    low, high = (0.0, extent - 1.0) if n.attr("align_corners") else (-0.5, extent - 0.5)
+    at = n.let(at, "at")
+    under, over = f"R.less({at}, {n.const(low)})", f"R.greater({at}, {n.const(high)})"
+    if padding == "border":
+        moved = f"R.clip({at}, 0.0, {extent - 1.0})"
+    elif high <= low:
+        moved = f"R.full_like({at}, {n.const(low)})"
+    else:
+        span = high - low
+        turn = f"R.floor_mod(R.subtract({at}, {n.const(low)}), {n.const(2 * span)})"
+        period = n.let(turn, "period")
+        back = f"R.subtract({n.const(2 * span)}, {period})"
+        near = f"R.where(R.less_equal({period}, {n.const(span)}), {period}, {back})"
+        moved = f"R.add({n.const(low)}, {near})"
+    return f"R.where(R.logical_or({under}, {over}), {moved}, {at})"
+
+
+def _tap(n: Application, axis: _Axis, offset: int) -> tuple[str, str]:
+    """A neighbour of each coordinate: its index (int64, inside) and its weight, 0 if outside."""
+    mode = n.attr("mode")
+    tap = f"R.add({axis.floor}, {n.const(float(offset))})" if offset else axis.floor
+    tap = n.let(tap, "tap") if offset else tap
+    weight = n.const(1.0)
+    distance = f"R.abs(R.subtract({tap}, {axis.at}))"
+    if mode == "linear":
+        weight = f"R.maximum(R.subtract({n.const(1.0)}, {distance}), {n.const(0.0)})"
+    elif mode == "cubic":
+        weight = _cubic(n, n.let(distance, "apart"))
+    if mode != "nearest" and n.attr("padding_mode") == "border":
+        tap = n.let(f"R.clip({tap}, 0.0, {axis.extent - 1.0})", "tap")
+    elif mode != "nearest" and n.attr("padding_mode") == "reflection":
+        tap = n.let(f"R.trunc({_inside(n, tap, axis.extent)})", "tap")
+    first = f"R.greater_equal({tap}, {n.const(0.0)})"
+    last = f"R.less_equal({tap}, {n.const(axis.extent - 1.0)})"
+    inside = f"R.logical_and({first}, {last})"
+    share = n.let(f"R.where({inside}, {weight}, {n.const(0.0)})", "weight")
+    index = n.let(n.cast(f"R.clip({tap}, 0.0, {axis.extent - 1.0})", "int64"), "index")
+    return index, share
+
+
+def _cubic(n: Application, x: str) -> str:
+    """Keys' kernel with a = -0.75."""
+
+    def polynomial(*coefficients: float) -> str:
+        text = n.const(coefficients[0])
+        for coefficient in coefficients[1:]:
+            text = f"R.add(R.multiply({text}, {x}), {n.const(coefficient)})"
+        return text
+
+    near, far = polynomial(1.25, -2.25, 0.0, 1.0), polynomial(-0.75, 3.75, -6.0, 3.0)
+    beyond = f"R.where(R.less({x}, {n.const(2.0)}), {far}, {n.const(0.0)})"
+    return f"R.where(R.less_equal({x}, {n.const(1.0)}), {near}, {beyond})"
+
+
+# --- roi_align -----------------------------------------------------------------------------------
 
 
 def _roi_align(n: Application) -> str:
