@@ -1,10 +1,10 @@
 """The numpy reference in three readings: native precision, float64, and float64 with noise.
 
 The noisy reading stands for what any honest compiler may do: each operation that rounds is
-disturbed by about one unit in the last place of the tensor's *own* dtype (more for sums, see
-``growth``), each input and initializer that is not whole by one. Where the noisy readings scatter,
-the program amplifies rounding: it is ill-conditioned there, or a discrete operator (floor, a
-comparison, argmax, a cast) sits on its step. No table of discrete operators is needed.
+disturbed by about one unit in the last place of the tensor's *own* dtype (more for sums), each
+input and initializer that is not whole by one. Where the noisy readings scatter, the program
+amplifies rounding: it is ill-conditioned there, or a discrete operator (floor, a comparison,
+argmax, a cast) sits on its step. No table of discrete operators is needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reprise.oracle.compare import is_float, widened
-from reprise.oracle.tolerance import epsilon, growth, terms, upstream
+from reprise.oracle.tolerance import epsilon, rounding, terms, upstream
 from reprise.uir.graph import Array, Graph, Node, Role, Tensor, TensorType
 from reprise.uir.semantics import (
     KERNELS,
@@ -126,13 +126,16 @@ class Reference:
         return {i: self.undefined[t.id] for i, t in outputs if t.id in self.undefined}
 
     def scatter(self, samples: int, random: np.random.Generator) -> tuple[Scatter, ...]:
-        """How far ``samples`` noisy readings are from the float64 reading."""
+        """How far ``samples`` noisy readings are from the float64 reading. Every other one has the
+        noise fourfold, to find steps that are a little farther away; what moves in proportion to
+        the noise is scaled back."""
         centre = self.wide
         radii = [np.zeros(value.shape) for value in centre]
-        for _ in range(samples):
-            noisy = noisy_values(self.graph, self.inputs, random)
+        for number in range(samples):
+            scale = 4.0 if number % 2 else 1.0
+            noisy = noisy_values(self.graph, self.inputs, random, scale)
             for i, tensor in enumerate(self.graph.outputs):
-                radii[i] = np.maximum(radii[i], distance(noisy[tensor.id], centre[i]))
+                radii[i] = np.maximum(radii[i], distance(noisy[tensor.id], centre[i]) / scale)
         return tuple(Scatter(radius) for radius in radii)
 
 
@@ -181,9 +184,10 @@ def perturbed_inputs(inputs: Mapping[str, Array], random: np.random.Generator) -
 
 
 def noisy_values(
-    graph: Graph, inputs: Mapping[str, Array], random: np.random.Generator
+    graph: Graph, inputs: Mapping[str, Array], random: np.random.Generator, scale: float = 1.0
 ) -> dict[int, Array]:
-    """Every tensor's value in float64, with rounding errors as its own dtype would have them."""
+    """Every tensor's value, computed in float64, disturbed by ``scale`` rounding errors of its own
+    dtype, and rounded to it."""
     values: dict[int, Array] = {}
     for tensor in graph.tensors:
         if tensor.producer is None and tensor.role is not Role.BODY_INPUT:
@@ -198,7 +202,7 @@ def noisy_values(
         if node.body:
             continue
         for tensor, result in _results(node, values):
-            values[tensor.id] = _disturbed(node, tensor, result, random)
+            values[tensor.id] = _disturbed(node, tensor, result, random, scale)
     return values
 
 
@@ -231,8 +235,12 @@ def _widens(tensor: Tensor) -> bool:
     return tensor.type.dtype in WIDENED
 
 
-def _disturbed(node: Node, tensor: Tensor, result: Array, random: np.random.Generator) -> Array:
-    """The value with a rounding error of its declared dtype, where the operator makes one."""
+def _disturbed(
+    node: Node, tensor: Tensor, result: Array, random: np.random.Generator, scale: float
+) -> Array:
+    """The value with a rounding error of its declared dtype, where the operator makes one. It is
+    then rounded to that dtype: on its grid, values meet (`sum(softmax(x)) == 1`) that in float64
+    never do."""
     if not _widens(tensor):
         return result
     value: Any = result
@@ -243,20 +251,39 @@ def _disturbed(node: Node, tensor: Tensor, result: Array, random: np.random.Gene
         return result
     dtype = numpy_dtype(tensor.type.dtype or "float64")
     info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-    size = float(info.eps) * growth(terms(node))
+    size = scale * rounding(float(info.eps), terms(node))
     with np.errstate(all="ignore"):
         noise = size * np.abs(value) * random.uniform(-1, 1, value.shape)
         noise += float(info.smallest_subnormal) * random.uniform(-1, 1, value.shape)
         keep = (value == 0) | ~np.isfinite(value)
         if node.op in _EXACT_IF_REPRESENTABLE:
             keep |= value.astype(dtype).astype(np.float64) == value
-        return np.asarray(np.where(keep, value, value + noise))
+        rounded = (value + noise).astype(dtype).astype(np.float64)
+        return np.asarray(np.where(keep, value, rounded))
 
 
-def discrete_upstream(outputs: Sequence[Tensor]) -> tuple[str, ...]:
-    """The operators among those that ``outputs`` depend on whose result is a choice between
-    positions: their order, not their size, is what rounding changes."""
-    return tuple(sorted({n.op for n in upstream(outputs)} & SELECTIONS))
+def selects(outputs: Sequence[Tensor]) -> bool:
+    """Whether ``outputs`` depend on an operator that chooses positions: rounding then changes an
+    order, which has no direction."""
+    return any(node.op in _SELECTIONS for node in upstream(outputs))
 
 
-SELECTIONS = names("argmax argmin topk sort argsort unique non_zero compress non_max_suppression")
+def steps(outputs: Sequence[Tensor]) -> bool:
+    """Whether ``outputs`` depend on an operator that makes a whole step of a rounding error."""
+    return any(
+        node.op in _STEPS or (node.op == "cast" and not any(map(_widens_any, node.outputs)))
+        for node in upstream(outputs)
+    )
+
+
+def _widens_any(tensor: Tensor | None) -> bool:
+    return tensor is not None and _widens(tensor)
+
+
+_SELECTIONS = names(
+    "argmax argmin topk sort argsort hardmax unique non_zero compress non_max_suppression"
+)
+_STEPS = names(
+    "floor ceil round trunc sign floor_div remainder mod equal not_equal less less_equal greater "
+    "greater_equal quantize_linear dynamic_quantize_linear thresholded_relu shrink"
+)

@@ -1,9 +1,9 @@
 """How far apart two results may be before it counts: by dtype and by how much was summed.
 
 A difference counts when it exceeds the absolute *and* the relative bound (first paper, §4: 1e-3
-and 1 %). Both bounds grow where the dtype cannot keep them: rounding errors of a sum of ``length``
-terms are of the order of ``eps * sqrt(length)`` (:func:`growth`), and bfloat16 alone has an ``eps``
-of 0.8 %.
+and 1 %). Both bounds grow where the dtype cannot keep them: the rounding error of a sum of
+``length`` terms is of the order of ``eps * sqrt(length)`` (:func:`rounding`), and bfloat16 alone
+has an ``eps`` of 0.8 %.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Tolerance:
 @dataclass(frozen=True, slots=True)
 class Tolerances:
     """A policy: the paper's bounds, but never under ``steps`` units in the last place times what
-    the sums behind the output add (:func:`growth`)."""
+    the sums behind the output add (:func:`rounding`)."""
 
     absolute: float = 1e-3
     relative: float = 1e-2
@@ -47,10 +47,8 @@ class Tolerances:
         eps = epsilon(dtype)
         if eps == 0.0:
             return Tolerance(strict_zero=self.strict_zero)
-        rounding = self.steps * eps * growth(length)
-        return Tolerance(
-            max(self.absolute, rounding), max(self.relative, rounding), self.strict_zero
-        )
+        least = self.steps * rounding(eps, length)
+        return Tolerance(max(self.absolute, least), max(self.relative, least), self.strict_zero)
 
 
 PAPER = Tolerances()
@@ -58,10 +56,15 @@ TIGHT = Tolerances(absolute=0.0, relative=0.0, steps=64.0)
 """For precision bugs: a float64 result computed in float32 passes the paper's bounds, not these."""
 
 
-def growth(length: int) -> float:
-    """By how much a sum of ``length`` terms may be less exact than one operation. Beyond 64 terms
-    no more: whoever adds up that much in half precision accumulates in single precision."""
-    return sqrt(min(max(length, 1), 64))
+def rounding(eps: float, length: int) -> float:
+    """The relative error of a sum of ``length`` terms, in a dtype of this ``eps``. In half
+    precision it grows up to 64 terms only: whoever adds more accumulates in single precision."""
+    longest = 64 if eps > _HALF else length
+    return eps * sqrt(min(max(length, 1), max(longest, 1)))
+
+
+_HALF = 1e-4
+"""Between the ``eps`` of the half and the single precisions."""
 
 
 @cache

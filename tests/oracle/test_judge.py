@@ -175,6 +175,38 @@ def test_a_tied_argmax_is_no_finding(program: Build) -> None:
     assert found.evidence["why"] == "implementation-defined"
 
 
+@pytest.mark.parametrize("index", [2, 3, -1])
+def test_no_tie_excuses_an_index_of_another_value(program: Build, index: int) -> None:
+    """PYTORCH-184893: argmin of booleans and bytes points at no minimum."""
+    p = program("x: float32[1, 3]\ny = argmax(x, axis=1)", x=f32(5, 5, 2).reshape(1, 3))
+    target = Target(p, lambda given, _: [np.full(p_shape(p), index)])
+    found = check(target.judged(), Verdict.WRONG_RESULT)
+    assert found.evidence["float64_sides_with"] == "baseline"
+
+
+def test_a_sort_may_order_ties_as_it_likes_but_takes_each_element_once(program: Build) -> None:
+    p = program("x: int32[4]\ny, z = sort(x, axis=0)", x=np.array([3, 1, 3, 0], np.int32))
+    y, _ = plain(p, p.inputs)
+    fine, twice, wrong = (np.array(i) for i in ([3, 1, 2, 0], [3, 1, 0, 0], [1, 3, 0, 2]))
+    verdicts = [
+        Target(p, lambda given, _, z=z: [y, z]).judged().verdict for z in (fine, twice, wrong)
+    ]
+    assert verdicts == [Verdict.UNDECIDED, Verdict.WRONG_RESULT, Verdict.WRONG_RESULT]
+
+
+def test_equality_on_the_grid_of_the_dtype_is_rounding(program: Build) -> None:
+    """In float64 the sum of a softmax is all but never 1; in float32 it is, every other time."""
+    p = program(
+        "x: float32[64, 17]\nc: float32[1]\ns = softmax(x, axis=1)\nt = sum(s, axes=[1])\n"
+        "y = equal(t, c)",
+        x=random(64, 17),
+        c=f32(1),
+    )
+    rng = np.random.default_rng(0)
+    target = Target(p, lambda given, _: [rng.random(64) < 0.5])
+    check(target.judged(), Verdict.UNDECIDED)
+
+
 def test_an_almost_tied_argmax_is_no_finding(program: Build) -> None:
     near = np.nextafter(np.float32(np.e), np.float32(9))
     p = program(
@@ -228,7 +260,7 @@ def test_a_floor_of_whole_inputs_is_exact(program: Build) -> None:
 
 
 def test_one_sided_rounding_is_a_low_finding(program: Build) -> None:
-    """PYTORCH-189787: sum(softmax(x)) folded to 1, then floor."""
+    """A rewrite of sum(softmax(x)) to 1, then floor: what PYTORCH-189787 was taken for."""
     p = program(
         "x: float32[64, 17]\ns = softmax(x, axis=1)\nt = sum(s, axes=[1])\nf = floor(t)",
         x=random(64, 17),
@@ -258,6 +290,21 @@ def test_rounding_in_both_directions_is_no_finding(program: Build) -> None:
 
     found = check(Target(p, optimised).judged(), Verdict.UNDECIDED)
     assert found.evidence["why"] == "rounding"
+    assert min(found.evidence["signs_on_perturbed_inputs"]) > 0
+    asked = check(Target(p, optimised).judged(steps=True), Verdict.WRONG_RESULT)
+    assert asked.severity is Severity.LOW
+    assert asked.signature == "wrong | rounding at a step | float32: floor(sum(softmax(input)))"
+
+
+def test_an_ill_conditioned_program_is_no_step(program: Build) -> None:
+    p = program(
+        "a: float32[8]\nb: float32[8]\nk: float32[1]\nd = sub(a, b)\ne = mul(d, k)",
+        a=f32(*np.linspace(1000.1, 2000.7, 8)),
+        b=f32(*np.linspace(1000.1, 2000.7, 8)) + f32(1e-3),
+        k=f32(1e4 / 3),
+    )
+    target = Target(p, lambda given, _: [given["a"] * given["k"] - given["b"] * given["k"]])
+    check(target.judged(steps=True), Verdict.UNDECIDED)
 
 
 def test_a_more_precise_optimiser_is_no_finding(program: Build) -> None:
