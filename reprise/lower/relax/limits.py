@@ -96,6 +96,14 @@ def _unusual_resize(
     return None
 
 
+def _unusual_regions(
+    operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
+) -> str | None:
+    if a.get("mode") == "max":
+        return "Relax takes the greatest sample, ONNX the greatest weighted corner of one"
+    return "no region has a size" if not a.get("spatial_scale") else None
+
+
 def _unknown_activation(
     operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
 ) -> str | None:
@@ -223,6 +231,7 @@ SPECIAL: dict[str, Special] = {
         _single(1, _single(6, _single(7, _misfits({2: (0, 1), 4: (3, 0), 5: (3, 0)})))),
     ),
     "resize": _unusual_resize,
+    "roi_align": _unusual_regions,
     "grid_sample": _cubic_volume,
     **dict.fromkeys(("rnn", "gru", "lstm"), _unknown_activation),
     "dropout": _training,

@@ -216,11 +216,15 @@ def _cubic(n: Application, x: str) -> str:
 
 
 def _roi_align(n: Application) -> str:
-    """Relax takes each region's image as its first column."""
+    """Relax takes each region's image as its first column; its ``aligned`` leaves small regions
+    small, but moves none by half an element."""
     images = f"R.expand_dims({n.cast(n[2], n.dtype)}, [1])"
-    rois = f"R.concat([{images}, {n[1]}], axis=1)"
-    size = (n.attr("output_height"), n.attr("output_width"))
     aligned = n.attr("coordinate_transformation_mode") == "half_pixel"
+    corners = n[1]
+    if aligned:
+        corners = f"R.subtract({corners}, {n.const(0.5 / n.attr('spatial_scale'))})"
+    rois = f"R.concat([{images}, {corners}], axis=1)"
+    size = (n.attr("output_height"), n.attr("output_width"))
     options = f"spatial_scale={n.attr('spatial_scale')}, sample_ratio={n.attr('sampling_ratio')}"
     options += f', aligned={aligned}, layout="NCHW", mode="{n.attr("mode")}"'
     return f"R.vision.roi_align({n[0]}, {rois}, {size}, {options})"
