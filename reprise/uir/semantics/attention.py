@@ -127,7 +127,10 @@ def rotary_embedding(
     num_heads: int = 0,
     rotary_embedding_dim: int = 0,
 ) -> Values:
-    heads = np.swapaxes(x, 1, 2) if x.ndim == 4 else x.reshape(*x.shape[:2], num_heads, -1)
+    if x.ndim == 4:
+        heads = np.swapaxes(x, 1, 2)
+    else:
+        heads = x.reshape(*x.shape[:2], num_heads, x.shape[2] // num_heads)
     rotated = rotary_embedding_dim or heads.shape[-1]
     moving, still = heads[..., :rotated], heads[..., rotated:]
     if position_ids is not None:

@@ -129,7 +129,19 @@ def divides_badly(a: Values, b: Values) -> bool:
 @judge("div", "mod")
 def judge_division(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
     a, b = operands
-    return {0: Cause.DIVISION} if a.dtype.kind in "iu" and divides_badly(a, b) else None
+    if a.dtype.kind in "iu":
+        return {0: Cause.DIVISION} if divides_badly(a, b) else None
+    if not attributes.get("fmod"):
+        return None
+    return {0: Cause.ROUNDING} if _loses_quotient(a, b) else None
+
+
+def _loses_quotient(a: Values, b: Values) -> bool:
+    """Whether a quotient is finite but so large that its whole part is not exact: C's fmod is, what
+    vector units compute is not."""
+    size = np.abs(np.divide(a.astype(FLOAT64), b.astype(FLOAT64)))
+    limit = {2: 2.0**8, 4: 2.0**22}.get(a.dtype.itemsize, 2.0**50)
+    return bool(((size > limit) & np.isfinite(a) & (b != 0)).any())
 
 
 @judge("floor_div", "remainder")
@@ -137,6 +149,8 @@ def judge_floor(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Cause
     a, b = operands
     if a.dtype.kind in "iu":
         return {0: Cause.DIVISION} if divides_badly(a, b) else None
+    if _loses_quotient(a, b):
+        return {0: Cause.ROUNDING}
     exact, rounded = np.floor_divide(a, b), np.floor(np.divide(a, b))
     differ = (exact != rounded) & ~(np.isnan(exact) & np.isnan(rounded))
     return {0: Cause.ROUNDING} if differ.any() else None

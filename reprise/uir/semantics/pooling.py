@@ -57,10 +57,10 @@ def max_pool(
         spatial = tuple(range(2, x.ndim))
         backwards = (*x.shape[:2], *reversed(x.shape[2:]))
         number = number.reshape(backwards).transpose(0, 1, *reversed(spatial))
+    if not view.size:
+        return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
     places = windows(padded(number, pads, -1), kernel, strides, dilations).reshape(*shape, -1)
     elements = view.reshape(*shape, -1)
-    if not elements.size:
-        return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
     best = np.argmax(elements, -1, keepdims=True)
     indices = np.take_along_axis(places, best, -1)
     if (indices < 0).any():  # an element as low as the padding: take the first one that is real

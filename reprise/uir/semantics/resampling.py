@@ -221,11 +221,20 @@ def judge_resize(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Caus
     new, factors = _sizes(x.shape, scales, sizes, policy, tuple(range(x.ndim)))
     half = 0.0 if attributes.get("nearest_mode", "") in ("floor", "ceil") else 0.5
     for extent, wanted, factor in zip(x.shape, new, factors, strict=True):
+        if not extent or not wanted:
+            continue
         at = _coordinates(transform, extent, wanted, factor, (0.0, 1.0)) - half
         off = np.abs(at - np.rint(at))
-        if ((off > 0) & (off < 1e-5 * np.maximum(np.abs(at), 1))).any():
+        near = (off < 1e-5 * np.maximum(np.abs(at), 1)) & (at + half != 0)
+        if (near & (off > 0)).any() or (near.any() and not _divides_exactly(factor, transform)):
             return {0: Cause.ROUNDING}
     return None
+
+
+def _divides_exactly(factor: float, transform: str) -> bool:
+    """Whether dividing by a factor, and multiplying by its inverse, are the same and exact."""
+    numerator = float(factor).as_integer_ratio()[0]
+    return transform != "align_corners" and numerator & (numerator - 1) == 0
 
 
 # --- grid_sample ---------------------------------------------------------------------------------

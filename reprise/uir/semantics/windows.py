@@ -36,17 +36,14 @@ def windows(x: Values, kernel: Ints, strides: Ints, dilations: Ints) -> Values:
 
     Where a window does not fit, or the kernel is empty, the view has no elements.
     """
-    rank = len(kernel)
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
-    if 0 in kernel:
-        positions = [
-            max((extent - r) // s + 1, 0)
-            for extent, r, s in zip(x.shape[2:], reach, strides, strict=True)
-        ]
+    positions = [
+        max((extent - r) // s + 1, 0)
+        for extent, r, s in zip(x.shape[2:], reach, strides, strict=True)
+    ]
+    if 0 in kernel or 0 in positions:
         return np.zeros((*x.shape[:2], *positions, *kernel), x.dtype)
-    if any(extent < r for extent, r in zip(x.shape[2:], reach, strict=True)):
-        return np.zeros((*x.shape[:2], *([0] * rank), *kernel), x.dtype)
-    view = sliding_window_view(x, reach, tuple(range(2, 2 + rank)))
+    view = sliding_window_view(x, reach, tuple(range(2, x.ndim)))
     steps = [slice(None, None, s) for s in strides] + [slice(None, None, d) for d in dilations]
     return view[(slice(None), slice(None), *steps)]
 

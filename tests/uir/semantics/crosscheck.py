@@ -12,6 +12,7 @@ import numpy as np
 
 from reprise.solve.sampling import Instance
 from reprise.solve.signatures import Signatures
+from reprise.uir.graph import TensorType
 from reprise.uir.inference import Typing
 from reprise.uir.semantics import UndefinedError, apply, causes
 from tests.solve.crosscheck import instances
@@ -31,15 +32,19 @@ def compare(
     known: dict[str, list[Difference]],
     wanted: int,
     tries: int,
+    dtype: str | None = None,
 ) -> Counter[str]:
     """Compare up to ``wanted`` of ``tries`` random applications of an operator; how many agree, and
-    why others were not compared. Raises AssertionError at a difference that is not known."""
+    why others were not compared. With ``dtype``, only applications that have an operand or result
+    of that type. Raises AssertionError at a difference that is not known."""
     rng = np.random.default_rng(1)
     tally: Counter[str] = Counter()
     with warnings.catch_warnings():
         for instance, typing in islice(instances(signatures, op), tries):
             instance = repair(rng, op, instance)
             typing = signatures.check(op, instance.operands, instance.attributes)
+            if dtype and not any(t and t.dtype == dtype for t in _types(instance, typing)):
+                continue
             attributes = dict(typing.attributes)
             values = operands(rng, op, instance, attributes)
             warnings.simplefilter("error")
@@ -58,7 +63,7 @@ def compare(
             if listed is not None and listed.loose is None:
                 tally["known difference"] += 1
                 continue
-            precision = coarsest([*instance.operands, *typing.outputs])
+            precision = coarsest(_types(instance, typing))
             if listed is not None and precision == "float64":
                 precision = listed.loose or precision
             elif listed is not None and listed.loose == "float16" and precision == "float32":
@@ -73,3 +78,7 @@ def compare(
             if tally["agree"] == wanted:
                 break
     return tally
+
+
+def _types(instance: Instance, typing: Typing) -> list[TensorType | None]:
+    return [*instance.operands, *typing.outputs]
