@@ -31,7 +31,7 @@ from reprise.synth.vocabulary import Operator, Vocabulary
 from reprise.targets.discover import Target
 from reprise.targets.interface import Ended, Job, Outcome
 from reprise.targets.process import Limits, WorkerPool
-from reprise.targets.support import Key, Support, forbidden, table_key, target_rules
+from reprise.targets.support import REST, Key, Support, forbidden, table_key, target_rules
 from reprise.uir.graph import Graph, Tensor
 from reprise.uir.inference import Typing
 from reprise.uir.program import Program
@@ -59,9 +59,12 @@ class Case:
 
 @dataclass(slots=True)
 class Group:
-    """All cases of one operator on operands of the same element types."""
+    """All cases of one operator on operands of the same element types. ``required``: those of the
+    operands that must be there; ``open``: whether others may follow."""
 
     key: Key
+    required: tuple[str | None, ...]
+    open: bool
     cases: list[Case] = field(default_factory=list)
 
     @property
@@ -89,8 +92,17 @@ class Report:
 
     @property
     def support(self) -> Support:
-        """The support table."""
-        table = {g.key: g.cases[0].reason or "" for g in self.groups if g.declined}
+        """The support table. Optional operands are left open if they made no difference."""
+        alike: dict[Key, list[Group]] = {}
+        for group in self.groups:
+            alike.setdefault((group.key[0], group.required), []).append(group)
+        table: dict[Key, str] = {}
+        for (op, required), groups in alike.items():
+            reasons = {g.key: g.cases[0].reason or "" for g in groups if g.declined}
+            if groups[0].open and len(reasons) == len(groups):
+                table[op, (*required, REST)] = next(iter(reasons.values()))
+            else:
+                table |= reasons
         measured = (self.versions, self.mode, self.seed, self.instances)
         return Support(self.target.name, *measured, table)
 
@@ -131,6 +143,8 @@ def probe(
 
         def examine(operator: Operator) -> tuple[list[Group], int]:
             guide = Guide(rules, (), (), forbidden=names)
+            signature = operator.signature
+            is_open = signature.ports > signature.least
             groups: dict[Key, Group] = {}
             unlowered = 0
             for instance, typing in _instances(operator, seed, instances):
@@ -138,13 +152,14 @@ def probe(
                 if lower.unsupported(operator.name, instance.operands, attributes) is not None:
                     unlowered += 1
                     continue
-                key = table_key(
-                    operator.name, [None if o is None else o.dtype for o in instance.operands]
-                )
-                program = _program(operator, instance, typing, Random(f"{seed}/{key}"))
+                program = _program(operator, instance, typing, Random(f"{seed}/{instance}"))
                 if program is not None:
                     case = _case(pool, lower, program, mode, _is_forbidden(guide, program))
-                    groups.setdefault(key, Group(key)).cases.append(case)
+                    dtypes = [None if o is None else o.dtype for o in instance.operands]
+                    key = table_key(operator.name, dtypes)
+                    required = tuple(dtypes[: signature.least])
+                    group = groups.setdefault(key, Group(key, required, is_open))
+                    group.cases.append(case)
             progress(operator.name)
             return list(groups.values()), unlowered
 

@@ -18,8 +18,10 @@ from reprise.data import data_path
 from reprise.lang.ruleset import RuleSet
 
 Key = tuple[str, tuple[str | None, ...]]
-"""An operator and its operands' element types; None for an operand that is absent."""
+"""An operator and its operands' element types; None for an operand that is absent. ``REST`` at the
+end stands for whatever optional operands follow."""
 
+REST = "..."
 _ABSENT = "-"
 
 
@@ -54,7 +56,13 @@ class Support:
     def why_not(self, op: str, dtypes: Sequence[str | None]) -> str | None:
         """Why the target does not apply ``op`` to operands of these types, or None if it does (or
         nobody knows)."""
-        return self.table.get(table_key(op, dtypes))
+        reason = self.table.get(table_key(op, dtypes))
+        if reason is None:
+            for end in range(len(dtypes), 0, -1):
+                reason = self.table.get((op, (*dtypes[:end], REST)))
+                if reason is not None:
+                    break
+        return reason
 
     def text(self) -> str:
         """The table as a file."""
