@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import io
 import json
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ def finding_files(
     assert exhibit is not None
     files: dict[str, bytes] = {}
     if exhibit.program:
-        files["program.uir"] = exhibit.program.encode()
+        files["program.uir"] = exhibit.program.encode("utf-8", "backslashreplace")
         files["inputs.npz"] = npz(exhibit.inputs)
     if exhibit.model:
         files[MODEL_FILES[target.lowering]] = exhibit.model
@@ -55,8 +56,11 @@ def finding_files(
     if outputs:
         files["outputs.npz"] = npz(outputs)
     if exhibit.model and exhibit.outcome is not None and tested.record.verdict.is_finding:
-        script = repro(tested.record, exhibit, info, target)
-        files["repro.py"] = script.encode()
+        try:
+            script = repro(tested.record, exhibit, info, target)
+        except Exception:  # our mistake must not cost the finding, nor end the campaign
+            script = f"import sys\n\nprint({traceback.format_exc()!r})\nsys.exit(2)\n"
+        files["repro.py"] = script.encode("utf-8", "backslashreplace")
         if '"target.py"' in script:
             files["target.py"] = target.file.read_bytes()
     description = _description(tested, exhibit, info, confirmation)

@@ -1,8 +1,8 @@
 """Ends a loop from outside, but only where the loop allows it.
 
-Ctrl-C, SIGTERM and the end of the time budget raise in the parts that wait (``with
-interrupts.heeded()``) and are remembered in the parts that record, so that recording is never cut
-in two. Durations are by a clock that does not jump.
+Ctrl-C, SIGTERM, a terminal that closes and the end of the time budget raise in the parts that wait
+(``with interrupts.heeded()``) and are remembered in the parts that record, so that recording is
+never cut in two. Durations are by a clock that does not jump.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         assert threading.current_thread() is threading.main_thread()
-        handlers = {signal.SIGINT: self._asked, signal.SIGTERM: self._asked}
+        asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        handlers = dict.fromkeys(asked, self._asked)
         if self._seconds is not None:
             handlers[signal.SIGALRM] = self._rang
         for number, handler in handlers.items():

@@ -5,6 +5,7 @@ New signatures are told when they are committed, each once.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -154,4 +155,5 @@ def clock(seconds: float) -> str:
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError, ValueError):  # nobody reads: no reason to stop
+        print(line, file=sys.stderr, flush=True)

@@ -21,7 +21,6 @@ from reprise.campaign.records import FIRST_KEPT, Confirmation, End, Record, Stor
 from reprise.campaign.scheduler import InProcess, LocalProcesses, Scheduler
 from reprise.campaign.writer import RunWriter
 from reprise.oracle.verdict import Verdict
-from reprise.targets.discover import TargetError
 
 CONFIRMATIONS = 3
 """How often a finding that keeps a folder is run again."""
@@ -117,7 +116,7 @@ class Campaign:
         self.watch = watch
         self.jobs = jobs
         self.keep = keep
-        self.tally = Tally(writer.next, budget)
+        self.tally = Tally(writer.next, budget, signatures=writer.findings())
         self._scheduler = scheduler
         self._bench = bench
         self._confirming: FuzzBench | None = None
@@ -142,7 +141,9 @@ class Campaign:
                     end = End.DONE
                 except Interrupted:
                     end = End.INTERRUPTED
-                except TargetError:
+                except StoreError:
+                    raise
+                except Exception:
                     self.writer.commit(End.FAILED)
                     raise
                 self.writer.commit(end)

@@ -65,6 +65,8 @@ KEPT_VERDICTS = frozenset(v for v in Verdict if v.is_finding) | {
 """Tests that keep a row among the findings, and the first of a signature a folder: defects of the
 target, and what we have to look into ourselves."""
 
+_TITLE = 1000
+"""Characters of a title that are kept."""
 _FINDING_FOLDER = re.compile(r"(\.new-)?\d{8,}")
 
 
@@ -244,6 +246,11 @@ class RunWriter:
         """Time spent fuzzing in all of the run's sessions."""
         return self._before + time.monotonic() - self._began
 
+    def findings(self) -> set[tuple[Verdict, str]]:
+        """The signatures of the defects that the run has met."""
+        keys = ((Verdict(verdict), signature) for verdict, signature, _ in self._signatures)
+        return {(verdict, signature) for verdict, signature in keys if verdict.is_finding}
+
     def is_new(self, record: Record) -> bool:
         """Whether the run has not met this signature before."""
         return bool(record.signature) and _key(record) not in self._signatures
@@ -293,7 +300,8 @@ class RunWriter:
         if row is None:
             how = record.severity.value
             number = len(self._signatures) + 1
-            row = _SignatureRow(number, record.title, how, 0, 0, record.index, at)
+            title = _text(record.title)[:_TITLE]
+            row = _SignatureRow(number, title, how, 0, 0, record.index, at)
             self._signatures[key] = row
         row.count += 1
         row.kept += kept
@@ -354,7 +362,12 @@ class RunWriter:
 
 
 def _key(record: Record) -> _Key:
-    return record.verdict.value, record.signature, record.rule or ""
+    return record.verdict.value, _text(record.signature), record.rule or ""
+
+
+def _text(text: str) -> str:
+    """``text`` as SQLite can hold it: an exception's message may be anything."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _connect(path: Path) -> sqlite3.Connection:

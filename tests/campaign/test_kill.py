@@ -1,4 +1,4 @@
-"""``kill -9`` of a whole campaign at random points: resumed, it is the run that was never disturbed.
+"""``kill -9`` of a whole campaign at random points: resumed, it is the run that nothing disturbed.
 What it had told of is in the end there, once."""
 
 from __future__ import annotations

@@ -327,3 +327,18 @@ def test_adding_tests_costs_next_to_nothing(tmp_path: Path) -> None:
     writer.commit()
     assert time.process_time() - start < 4
     writer.close()
+
+
+def test_any_text_can_be_recorded(tmp_path: Path) -> None:
+    """Messages come from compilers: halves of characters, zero bytes, megabytes."""
+    writer = RunWriter.create(tmp_path / "run", info())
+    for index in range(2):
+        writer.add(Record(index, Verdict.CRASH, "half \ud800 and \0", "t\udfff" + "x" * 10**6))
+    writer.commit()
+    writer.close()
+    (signature,) = Run.open(tmp_path / "run").signatures
+    assert (signature.signature, signature.count) == ("half \\ud800 and \0", 2)
+    assert len(signature.title) == 1000
+    writer = RunWriter.resume(tmp_path / "run")
+    assert not writer.is_new(Record(2, Verdict.CRASH, "half \ud800 and \0"))
+    writer.close()
