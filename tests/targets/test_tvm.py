@@ -14,9 +14,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from reprise.lang.ruleset import load_rules
+from reprise.lower.lowering import lowering
 from reprise.lower.relax import LOWERING
 from reprise.solve.signatures import Signatures
-from reprise.targets.discover import parse_target
+from reprise.targets.discover import TargetError, parse_target
 from reprise.targets.interface import Job, Outcome, Stage
 from reprise.targets.process import Limits, TargetProcess
 from reprise.uir.graph import Graph, Role
@@ -116,6 +117,40 @@ def test_an_onnx_model_goes_through_the_frontend(llvm: TargetProcess) -> None:
     for mode in ("optimised", "unoptimised"):
         (y,) = outputs(run(llvm, model, x=x, b=b), mode)
         np.testing.assert_array_equal(y, x * np.array([1, 2, 3], np.float32) + b)
+
+
+def test_both_routes_into_tvm_compute_the_same(llvm: TargetProcess) -> None:
+    text = """
+        x: float32[2, 3, 8, 8]; w: float32[4, 3, 3, 3]; b: float32[4]
+        c = conv2d(x, w, b, pads=[1, 1, 1, 1])
+        p, i = max_pool2d(c, kernel=[2, 2], strides=[2, 2])
+        y = layer_norm(p)
+        s = reshape(y, shape=[2, -1])
+        output s"""
+    graph = parse_uir(text, "test.uir", SIGNATURES)
+    rng = np.random.default_rng(0)
+    inputs = {
+        t.name: rng.normal(size=t.type.shape).astype(np.float32)  # type: ignore[arg-type]
+        for t in graph.tensors
+        if t.role is Role.INPUT
+    }
+    graph.outputs = [t for t in graph.outputs if t.name == "s"]
+    direct, through = (lowering(name).lower(graph) for name in ("relax", "onnx"))
+    for mode in ("optimised", "unoptimised"):
+        (one,) = outputs(run(llvm, direct, **inputs), mode)
+        (other,) = outputs(run(llvm, through, **inputs), mode)
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_device_that_is_not_there_is_said_so() -> None:
+    with TargetProcess(parse_target(f"tvm:cuda@{PYTHON}"), LIMITS) as process:
+        try:
+            process.start()
+        except TargetError as error:
+            message = str(error)
+        else:
+            pytest.skip("there is a CUDA device")
+    assert "finds no cuda device" in message
 
 
 def test_what_the_frontend_does_not_know_is_unsupported(llvm: TargetProcess) -> None:
