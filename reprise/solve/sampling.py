@@ -51,6 +51,7 @@ class Instance:
 Bound = Mapping[int, TensorType]
 """Types that operands must have, by operand number."""
 _UNBOUND: Bound = {}
+_NOTHING: Mapping[str, Attribute] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +166,12 @@ class Sampler:
         *,
         tries: int = 200,
         shapes: Shapes | None = None,
+        given: Mapping[str, Attribute] = _NOTHING,
     ) -> tuple[Instance, Typing] | None:
-        """One instance and what the signature says of it; ``shapes``: other than the sampler's."""
+        """One instance and what the signature says of it. ``shapes``: other than the sampler's;
+        ``given``: attributes that are not drawn."""
         for _ in range(tries):
-            instance = self.propose(rng, bound, shapes)
+            instance = self.propose(rng, bound, shapes, given)
             if instance is None:
                 continue
             typing = self.signature.attempt(instance.operands, instance.attributes)
@@ -177,11 +180,15 @@ class Sampler:
         return None
 
     def propose(
-        self, rng: Random, bound: Bound = _UNBOUND, shapes: Shapes | None = None
+        self,
+        rng: Random,
+        bound: Bound = _UNBOUND,
+        shapes: Shapes | None = None,
+        given: Mapping[str, Attribute] = _NOTHING,
     ) -> Instance | None:
         """One draw, which the signature may still refuse; None if it went astray on the way."""
         try:
-            return _Draw(self, rng, bound, shapes or self.shapes).instance()
+            return _Draw(self, rng, bound, shapes or self.shapes).instance(given)
         except (_Astray, *UNDECIDED):
             return None
 
@@ -349,7 +356,7 @@ class _Draw:
         self.operands: dict[str, TensorType | None] = {}
         self.first: tuple[int, ...] | None = None
 
-    def instance(self) -> Instance:
+    def instance(self, given: Mapping[str, Attribute]) -> Instance:
         sampler, bound = self.sampler, self.bound
         ports = sampler.ports
         made: list[Any] = [None] * len(ports)
@@ -359,6 +366,8 @@ class _Draw:
                     made[number] = bound[number]
                     self._unify(port, bound[number])
             self._check_bound()
+        if given:
+            self._preset(given)
         for number, port in enumerate(ports):
             if not port.optional and (made[number] is None or port.variadic):
                 made[number] = self._operand(port)
@@ -378,6 +387,14 @@ class _Draw:
         while operands and operands[-1] is None:
             operands.pop()
         return Instance(tuple(operands), self.given)
+
+    def _preset(self, given: Mapping[str, Attribute]) -> None:
+        """Take attributes as given. Axes can be given where the rank is known."""
+        for attribute in self.sampler.attributes.values():
+            name = attribute.plan.name
+            if name in given:
+                self.given[name] = given[name]
+                self._attribute(attribute)
 
     # --- operands that are given -----------------------------------------------------------------
 
@@ -554,14 +571,14 @@ class _Draw:
     def _attribute(self, attribute: _Attribute) -> None:
         """Draw an attribute, or leave it to its default."""
         name = attribute.plan.variable
-        if name in self.busy or (name in self.values and attribute.plan.name in self.given):
+        if name in self.busy or name in self.values:
             return
-        known = self.values.get(name, MISSING)
-        if known is not MISSING:
-            return  # an operand says what it is: the default is that
         self.busy.add(name)
         try:
-            if attribute.plan.required or self.rng.random() < _LIKELY:
+            if attribute.plan.name in self.given:
+                given = self.given[attribute.plan.name]
+                self.values[name] = self._resolved(attribute, given)
+            elif attribute.plan.required or self.rng.random() < _LIKELY:
                 self._choose(attribute)
             elif attribute.default is not None:
                 value = attribute.default(self.values, self.operands)

@@ -74,7 +74,7 @@ class Vocabulary:
         self._why_not = why_not
         self._supported: dict[tuple[str, tuple[str | None, ...]], bool] = {}
         self._check_names(signatures)
-        policies = _policies(rules)
+        policies = read_policies(rules)
         self.shapes = _shapes(options, empty=False)
         self.shapes_with_empty = _shapes(options, empty=True)
         self.dtypes = tuple(d for d, count in options.dtypes.items() for _ in range(count))
@@ -135,7 +135,7 @@ class Vocabulary:
             return options.weights[signature.name]
         return options.weights.get(signature.category, 1.0)
 
-    def _operator(self, signature: Signature, policies: _Policies) -> Operator | None:
+    def _operator(self, signature: Signature, policies: Policies) -> Operator | None:
         sampler = Sampler(signature, self.shapes, self.dtypes)
         name = signature.name
         if any(not choices for choices in sampler.dtypes.values()):
@@ -179,7 +179,7 @@ def _shapes(options: Options, *, empty: bool) -> Shapes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Policies:
+class Policies:
     """The rows of ``rules/std/values.rules``, by operator and operand."""
 
     prefers: dict[str, dict[int, str]]
@@ -187,8 +187,16 @@ class _Policies:
     demands_integers: dict[str, dict[int, str]]
     leaves_out: dict[str, int]
 
+    def kind(self, op: str, position: int, dtype: str | None) -> str:
+        """What values a source has that feeds the operand; the empty string: any."""
+        demanded = self.demands.get(op, {}).get(position)
+        if demanded is None and dtype is not None and dtype.startswith(("int", "uint")):
+            demanded = self.demands_integers.get(op, {}).get(position)
+        return demanded or self.prefers.get(op, {}).get(position, "")
 
-def _policies(rules: RuleSet) -> _Policies:
+
+def read_policies(rules: RuleSet) -> Policies:
+    """The value rules of a rule set."""
     names = ("prefers", "demands", "demands_integers", "leaves_out")
     database = Database(rules.program.restricted_to(names))
     tables: dict[str, dict[str, dict[int, str]]] = {}
@@ -197,4 +205,4 @@ def _policies(rules: RuleSet) -> _Policies:
         for op, operand, kind in database.rows(name):
             table.setdefault(str(op), {})[int(operand)] = str(kind)
     leaves_out = {str(op): int(operand) for op, operand in database.rows("leaves_out")}
-    return _Policies(tables["prefers"], tables["demands"], tables["demands_integers"], leaves_out)
+    return Policies(tables["prefers"], tables["demands"], tables["demands_integers"], leaves_out)
