@@ -1,6 +1,6 @@
 """Attention, and what stands around it, as ONNX defines them.
 
-A query that may attend to no key at all gets 0 (torch: NaN). The past comes before the keys that
+A query that may attend to no key at all gets 0. The past comes before the keys that
 are given; ``is_causal`` and the windows count from the end of the past, or with ``lengths``, so
 that the last query stands at the last key that counts. ``softmax_precision`` is a lower bound here:
 nothing is computed in less than ``float32``. A mask whose last axis is too short is filled up with
