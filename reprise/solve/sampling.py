@@ -52,6 +52,8 @@ Bound = Mapping[int, TensorType]
 """Types that operands must have, by operand number."""
 _UNBOUND: Bound = {}
 _NOTHING: Mapping[str, Attribute] = {}
+DRAWN = "<drawn>"
+"""Among given attributes: one that is drawn, but not left to its default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +357,7 @@ class _Draw:
         self.busy: set[str] = set()
         self.operands: dict[str, TensorType | None] = {}
         self.first: tuple[int, ...] | None = None
+        self.forced: set[str] = set()
 
     def instance(self, given: Mapping[str, Attribute]) -> Instance:
         sampler, bound = self.sampler, self.bound
@@ -393,7 +396,10 @@ class _Draw:
         for attribute in self.sampler.attributes.values():
             name = attribute.plan.name
             if name in given:
-                self.given[name] = given[name]
+                if given[name] == DRAWN:
+                    self.forced.add(name)
+                else:
+                    self.given[name] = given[name]
                 self._attribute(attribute)
 
     # --- operands that are given -----------------------------------------------------------------
@@ -578,7 +584,11 @@ class _Draw:
             if attribute.plan.name in self.given:
                 given = self.given[attribute.plan.name]
                 self.values[name] = self._resolved(attribute, given)
-            elif attribute.plan.required or self.rng.random() < _LIKELY:
+            elif (
+                attribute.plan.required
+                or attribute.plan.name in self.forced
+                or self.rng.random() < _LIKELY
+            ):
                 self._choose(attribute)
             elif attribute.default is not None:
                 value = attribute.default(self.values, self.operands)

@@ -187,11 +187,15 @@ class Policies:
     demands_integers: dict[str, dict[int, str]]
     leaves_out: dict[str, int]
 
-    def kind(self, op: str, position: int, dtype: str | None) -> str:
+    def kind(
+        self, op: str, position: int, dtype: str | None, *, demanded_only: bool = False
+    ) -> str:
         """What values a source has that feeds the operand; the empty string: any."""
         demanded = self.demands.get(op, {}).get(position)
         if demanded is None and dtype is not None and dtype.startswith(("int", "uint")):
             demanded = self.demands_integers.get(op, {}).get(position)
+        if demanded_only:
+            return demanded or ""
         return demanded or self.prefers.get(op, {}).get(position, "")
 
 

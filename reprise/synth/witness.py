@@ -22,6 +22,7 @@ from random import Random
 import numpy as np
 
 from reprise.datalog import Database
+from reprise.datalog.arithmetic import compare
 from reprise.facts.facts import Fact, entity_facts
 from reprise.lang import core
 from reprise.lang.declared import Alternative, Pattern
@@ -29,7 +30,7 @@ from reprise.lang.dtypes import DTYPES
 from reprise.lang.ruleset import RuleSet
 from reprise.patterns.match import Finding, Match, Matcher
 from reprise.patterns.truth import Bindings, Solver, Truth
-from reprise.solve.sampling import Sampler
+from reprise.solve.sampling import DRAWN, Sampler
 from reprise.solve.signatures import Signatures
 from reprise.solve.suggestions import Shapes
 from reprise.synth import values
@@ -50,11 +51,13 @@ _DRAWS = 40
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A program that matches the pattern for certain, in ``environment``."""
+    """A program that matches the pattern, in ``environment``: for certain, or else as far as a
+    graph can say, where the pattern has conditions on data that are known only at run time."""
 
     pattern: Pattern
     program: Program
     environment: dict[str, Scalar]
+    certainty: Truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,9 @@ class WitnessFinder:
             if program is None:
                 continue
             found = matcher.run(program.graph, attempt.environment)
-            if any(f.certainty is Truth.YES for f in found.findings):
-                return Witness(pattern, program, attempt.environment)
+            for finding in found.findings:
+                if finding.certainty is Truth.YES or _depends_on_data(finding):
+                    return Witness(pattern, program, attempt.environment, finding.certainty)
             missed = matcher.run(program.graph, attempt.environment, near=True)
             for finding in (*missed.findings, *missed.near):
                 progress = len(finding.answer.steps)
@@ -174,6 +178,7 @@ class WitnessFinder:
         )
         for name, choices in asked.items():
             goal.ops[name] = choices or everything
+        _derive_constants(goal)
         goal.nodes = _ordered(goal)
         return goal
 
@@ -217,6 +222,39 @@ class WitnessFinder:
                 for term, column in zip(literal.terms, relation.columns, strict=True):
                     if isinstance(term, core.Var) and column.type in ("node", "tensor"):
                         yield term.name
+
+
+def _depends_on_data(finding: Finding) -> bool:
+    """Whether a possible match is open only for what the values at run time are."""
+    return finding.certainty is Truth.UNKNOWN and all(
+        isinstance(step.literal, core.Compare | core.Member)
+        or (isinstance(step.literal, core.Atom) and _is_about_data(step.literal.relation))
+        for step in finding.answer.open_steps
+    )
+
+
+def _is_about_data(relation: str) -> bool:
+    return relation.startswith(("value_", "has_")) or relation == "integral"
+
+
+def _derive_constants(goal: _Goal) -> None:
+    """Let an identity make each tensor that must be constant without being stored."""
+    never: dict[str, set[str]] = {}
+    for literal in goal.literals:
+        if isinstance(literal, core.Atom) and literal.negated and literal.terms:
+            owner = literal.terms[0]
+            if isinstance(owner, core.Var):
+                never.setdefault(owner.name, set()).add(literal.relation)
+    made = {t for results in goal.outputs.values() for _, t in results}
+    for name, relations in never.items():
+        if {"initializer", "varies"} <= relations and name not in made:
+            node, stored = f"N_of_{name}", f"T_of_{name}"
+            goal.ops[node] = ("identity",)
+            goal.inputs[node] = [(core.Const(0), stored)]
+            goal.outputs[node] = [(core.Const(0), name)]
+            constant = core.Atom("initializer", (core.Var(stored),))
+            goal.literals = (*goal.literals, constant)
+            goal.entities |= {node, stored}
 
 
 def _ordered(goal: _Goal) -> list[str]:
@@ -414,7 +452,17 @@ class _Attempt:
             return None
         types = {i: self.tensors[t].type for i, t in places.items() if t in self.tensors}
         given = self._given(name, sampler)
-        drawn = sampler.typed(self.rng, types, given=given, tries=6)
+        hinted = dict(types)
+        for i, tensor in places.items():
+            if i in types or i >= len(sampler.ports):
+                continue
+            if sampler.ports[i].optional or self.rng.random() < 0.85:
+                hint = self._hinted(tensor, sampler, i)
+                if hint is not None:
+                    hinted[i] = hint
+        drawn = sampler.typed(self.rng, hinted, given=given, tries=6)
+        if drawn is None and len(hinted) > len(types):
+            drawn = sampler.typed(self.rng, types, given=given, tries=6)
         twice = {t: [i for i in places if places[i] == t] for t in places.values()}
         if drawn is not None and any(
             len(at) > 1 and t not in self.tensors for t, at in twice.items()
@@ -447,25 +495,86 @@ class _Attempt:
         names = (
             [f"v{number}"] if len(results) == 1 else [f"v{number}_{j}" for j in range(len(results))]
         )
+        asked = {p.value for p, _ in self.goal.outputs.get(name, ()) if isinstance(p, core.Const)}
+        free = any(not isinstance(p, core.Const) for p, _ in self.goal.outputs.get(name, ()))
+        made = [
+            (text, type) if j == 0 or j in asked or free or self.rng.random() < 0.3 else None
+            for j, (text, type) in enumerate(zip(names, results, strict=True))
+        ]
         node = self.graph.add_node(
             op,
             operands,
-            list(zip(names, results, strict=True)),
+            made,
             typing.attributes,
             name=f"n{number}",
             given=frozenset(instance.attributes),
         )
         self.bound[name] = node.id
         for place, tensor_name in self.goal.outputs.get(name, ()):
-            j = place.value if isinstance(place, core.Const) else 0
-            if not isinstance(j, int) or j >= len(node.outputs):
+            j = self.rng.randrange(len(node.outputs))
+            if isinstance(place, core.Const) and isinstance(place.value, int):
+                j = place.value
+            result = node.outputs[j] if j < len(node.outputs) else None
+            if result is None:
                 return None
-            made = node.outputs[j]
-            assert made is not None
-            self.tensors[tensor_name] = made
-            self.bound[tensor_name] = made.id
+            self.tensors[tensor_name] = result
+            self.bound[tensor_name] = result.id
         self._commit(entity_facts(node))
         return node
+
+    def _hinted(self, tensor: str, sampler: Sampler, port: int) -> TensorType | None:
+        """A type for a source that meets the conditions on its own dtype, rank and extents."""
+        rng, about = self.rng, self._about(tensor)
+        if not about and not sampler.ports[port].optional:
+            return None
+        taken = sampler.port_dtypes(port)
+        dtypes = [d for d in self.dtypes if d in taken and _meets(d, about.get("dtype", ()))]
+        ranks = [
+            r
+            for r in sorted(sampler.port_ranks(port, 5))
+            if _meets(r, about.get("rank", ()))
+            and all(axis < r for axis in about if isinstance(axis, int))
+        ]
+        if not dtypes or not ranks:
+            return None
+        shape = []
+        for axis in range(rng.choice(ranks)):
+            fit = [e for e in self.shapes.extents if _meets(e, about.get(axis, ()))]
+            if not fit:
+                return None
+            shape.append(rng.choice(fit))
+        return TensorType(rng.choice(dtypes), tuple(shape))
+
+    def _about(self, tensor: str) -> dict[str | int, list[core.Literal | core.Const]]:
+        """What the body says of a tensor's dtype, rank and the extents of numbered axes, each for
+        itself: constants, or literals whose only variable is the value."""
+        about: dict[str | int, list[core.Literal | core.Const]] = {}
+        for literal in self.goal.literals:
+            if (
+                not isinstance(literal, core.Atom)
+                or literal.negated
+                or literal.relation not in ("dtype", "rank", "dim")
+                or literal.terms[0] != core.Var(tensor)
+            ):
+                continue
+            what: str | int = literal.relation
+            if literal.relation == "dim":
+                axis = literal.terms[1]
+                if not isinstance(axis, core.Const) or not isinstance(axis.value, int):
+                    continue
+                what = axis.value
+            value = literal.terms[-1]
+            found = about.setdefault(what, [])
+            if isinstance(value, core.Const):
+                found.append(value)
+            elif isinstance(value, core.Var):
+                found += [
+                    other
+                    for other in self.goal.literals
+                    if isinstance(other, core.Compare | core.Member)
+                    and set(core.variables(other)) == {value.name}
+                ]
+        return about
 
     def _sampler(self, op: str) -> Sampler:
         sampler = self.samplers.get(op)
@@ -508,19 +617,25 @@ class _Attempt:
         given: dict[str, Attribute] = {}
         for literal in self.goal.literals:
             if (
-                isinstance(literal, core.Atom)
-                and literal.relation == "attr"
-                and not literal.negated
-                and literal.terms[0] == core.Var(name)
-                and isinstance(literal.terms[1], core.Const)
+                not isinstance(literal, core.Atom)
+                or literal.negated
+                or literal.relation not in ("attr", "attr_given")
+                or literal.terms[0] != core.Var(name)
+                or not isinstance(literal.terms[1], core.Const)
             ):
-                attribute = str(literal.terms[1].value)
-                value = literal.terms[2]
-                choices = (value.value,) if isinstance(value, core.Const) else equal.get(value)
-                if choices and attribute in types and attribute not in given:
-                    read = _attribute(self.rng.choice(choices), types[attribute])
-                    if read is not None:
-                        given[attribute] = read
+                continue
+            attribute = str(literal.terms[1].value)
+            if attribute not in types:
+                continue
+            if literal.relation == "attr_given":
+                given.setdefault(attribute, DRAWN)
+                continue
+            value = literal.terms[2]
+            choices = (value.value,) if isinstance(value, core.Const) else equal.get(value)
+            if choices and given.get(attribute, DRAWN) == DRAWN:
+                read = _attribute(self.rng.choice(choices), types[attribute])
+                if read is not None:
+                    given[attribute] = read
         return given
 
     def _is_allowed(self, op: str, operands: Sequence[TensorType | None], typing: Typing) -> bool:
@@ -565,7 +680,7 @@ class _Attempt:
         typing: Typing,
     ) -> Tensor:
         rng = self.rng
-        kind = self.finder.policies.kind(op, position, type.dtype)
+        kind = self.finder.policies.kind(op, position, type.dtype, demanded_only=name is not None)
         value: Array
         if kind:
             first, second = (*operands, None, None)[:2]
@@ -652,6 +767,11 @@ class _Attempt:
             return False
         if literal.relation in ("env", "opset", "graph_output", "device", "param", "observed"):
             return False
+        if literal.relation.startswith("value_"):  # of a tensor that is not stored: unknown
+            owner = literal.terms[0]
+            tensor = self.tensors.get(owner.name) if isinstance(owner, core.Var) else None
+            if tensor is None or tensor.role is not Role.INITIALIZER:
+                return False
         names = {v for v in core.variables(literal) if v in self.goal.entities}
         return names <= self.bound.keys()
 
@@ -671,6 +791,25 @@ class _Attempt:
             if tensor.role is Role.COMPUTED and (tensor.id not in read or tensor.id in wanted):
                 graph.outputs.append(tensor)
         return Program(graph, dict(self.inputs), graph.name)
+
+
+def _meets(value: core.Value, conditions: Iterable[core.Literal | core.Const]) -> bool:
+    """Whether a value is the constant, and in the ranges and sets, that are asked for."""
+    for condition in conditions:
+        match condition:
+            case core.Const(wanted):
+                if value != wanted:
+                    return False
+            case core.Member(core.Var(), members, negated):
+                if (value in members) == negated:
+                    return False
+            case core.Compare(op, core.Var(), core.Const(bound)):
+                if not compare(op, value, bound):
+                    return False
+            case core.Compare(op, core.Const(bound), core.Var()):
+                if not compare(op, bound, value):
+                    return False
+    return True
 
 
 def _attribute(value: core.Value, type: str) -> Attribute | None:
