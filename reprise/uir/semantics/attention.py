@@ -10,13 +10,22 @@ nothing is computed in less than ``float32``. A mask whose last axis is too shor
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from reprise.uir.semantics.indexing import positions
 from reprise.uir.semantics.reduction import add_up, greatest
-from reprise.uir.semantics.registry import Values, kernel
+from reprise.uir.semantics.registry import (
+    FLOAT32,
+    HALVES,
+    Cause,
+    Causes,
+    Values,
+    judge,
+    kernel,
+)
 
 
 @kernel("attention", mixed=True)
@@ -114,6 +123,33 @@ def _softmax(scores: Values, bias: Values) -> Values:
     weights = powers / np.where(total == 0, scores.dtype.type(1), total)
     alone = np.isneginf(greatest(bias, -1, None, None, True, -np.inf))
     return np.where(alone, scores.dtype.type(0), weights)
+
+
+@judge("attention")
+def judge_attention(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
+    """Queries that may attend to no key: ONNX says 0 since opset 25, older versions NaN."""
+    q, k = operands[:2]
+    mask, past, lengths = (operands[i] if i < len(operands) else None for i in (3, 4, 6))
+    if mask is None and lengths is None and not attributes.get("is_causal"):
+        windows = (attributes.get("left_window_size", -1), attributes.get("right_window_size", -1))
+        if windows == (-1, -1):
+            return None
+    if past is not None:
+        k = np.concatenate([past, k], -2)
+    if mask is not None and mask.dtype.num in HALVES:
+        mask = mask.astype(FLOAT32)
+    bias = _bias(
+        np.zeros(q.shape, FLOAT32),
+        k,
+        mask,
+        0 if past is None else past.shape[-2],
+        lengths,
+        attributes.get("is_causal", False),
+        attributes.get("left_window_size", -1),
+        attributes.get("right_window_size", -1),
+    )
+    alone = np.isneginf(greatest(bias, -1, None, None, False, -np.inf))
+    return {0: Cause.EMPTY, 3: Cause.EMPTY} if alone.any() else None
 
 
 @kernel("rotary_embedding")

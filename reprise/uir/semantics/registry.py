@@ -192,7 +192,8 @@ class Cause(Enum):
     DUPLICATE = "two updates of one element"
     INDEX = "an index outside its axis"
     ROUNDING = "a rounding error that decides between two whole numbers"
-    EMPTY = "a window without elements"
+    EMPTY = "a window without elements, or a query without keys"
+    FRACTION = "an extent that is no whole number before it is rounded down"
     TEXT = "a number written as text"
 
 

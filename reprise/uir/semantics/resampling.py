@@ -207,8 +207,6 @@ def _along(weights: Values, x: Values, axis: int) -> Values:
 def judge_resize(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
     """Nearest neighbours of coordinates that a rounding error may push over a half."""
     x = operands[0]
-    if attributes.get("mode", "nearest") != "nearest":
-        return {0: Cause.ROUNDING} if x.dtype.kind in "iu" else None
     scales, sizes = attributes.get("scales"), attributes.get("sizes")
     if len(operands) > 2 and operands[2] is not None and operands[2].size:
         scales = tuple(operands[2].tolist())
@@ -216,6 +214,12 @@ def judge_resize(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Caus
         sizes = tuple(operands[3].tolist())
     policy = attributes.get("keep_aspect_ratio_policy", "stretch")
     transform = attributes.get("coordinate_transformation_mode", "half_pixel")
+    if scales and transform in _COUNTING:
+        exact = [extent * factor for extent, factor in zip(x.shape, scales, strict=True)]
+        if any(extent != int(extent) for extent in exact):
+            return {0: Cause.FRACTION}
+    if attributes.get("mode", "nearest") != "nearest":
+        return {0: Cause.ROUNDING} if x.dtype.kind in "iu" else None
     if transform == "tf_crop_and_resize":
         return {0: Cause.ROUNDING}
     new, factors = _sizes(x.shape, scales, sizes, policy, tuple(range(x.ndim)))
@@ -229,6 +233,13 @@ def judge_resize(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Caus
         if (near & (off > 0)).any() or (near.any() and not _divides_exactly(factor, transform)):
             return {0: Cause.ROUNDING}
     return None
+
+
+_COUNTING = frozenset(
+    ("align_corners", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize")
+)
+"""Modes that ask for the new extent: ONNX's reference takes extent times factor, compilers the
+whole number that it is rounded down to."""
 
 
 def _divides_exactly(factor: float, transform: str) -> bool:

@@ -167,6 +167,39 @@ ONNX: dict[str, list[Difference]] = {
 }
 """From ``onnx.reference``."""
 
+
+def _slices_backwards_from_outside(a: dict[str, Any], x: list[Any]) -> bool:
+    given = zip(a["starts"], a["ends"], a["axes"], a["steps"], strict=True)
+    return any(
+        step < 0 and (start < -x[0].shape[axis] or end >= 2**31 - 1)
+        for start, end, axis, step in given
+    )
+
+
+ORT: dict[str, list[Difference]] = {
+    "slice": [
+        Difference(
+            "backwards from before the beginning: ORT starts at element 0, numpy and the "
+            "signature nowhere; the greatest integer means the end of the axis in ORT, the "
+            "beginning if backwards",
+            _slices_backwards_from_outside,
+        )
+    ],
+    "gelu": [_BODY],
+    "hard_swish": [_BODY],
+    "group_norm": [_BODY],
+    "mean_variance_norm": [
+        Difference("the variance is E[x²] - E[x]², which cancels, below 0 even", lambda a, x: True)
+    ],
+    "quantize_linear": [
+        Difference(
+            "ORT 1.27 cuts float16 quotients instead of rounding them",
+            lambda a, x: x[0].dtype == np.float16,
+        )
+    ],
+}
+"""From ONNX Runtime without optimisations."""
+
 TORCH: dict[str, list[Difference]] = {
     "clip": [_OUTSIDE],
     "selu": [Difference("ONNX's alpha is the single-precision number", loose="float32")],

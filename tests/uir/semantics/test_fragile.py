@@ -42,6 +42,9 @@ FRAGILE = [
     ("max_pool1d", [a([[[1, 1]]])], {"kernel": (2,), "strides": (1,), "pads": (0, 0),
      "dilations": (1,)}, {1: Cause.TIE}),
     ("quantize_linear", [a([0.5]), a(1)], {}, {0: Cause.ROUNDING}),
+    ("resize", [a([1, 2, 3])], {"scales": (1.5,), "mode": "linear",
+     "coordinate_transformation_mode": "align_corners"}, {0: Cause.FRACTION}),
+    ("attention", [a([[[1]]])] * 3 + [a([[False]], bool)], {}, {0: Cause.EMPTY, 3: Cause.EMPTY}),
     ("resize", [a([1, 2, 3])], {"scales": (1.5,), "coordinate_transformation_mode": "asymmetric",
      "nearest_mode": "floor"}, {0: Cause.ROUNDING}),
 ]  # fmt: skip
@@ -64,6 +67,7 @@ SOUND = [
     ("scatter_elements", [a([1, 2]), a([0, 0], INT), a([5, 6])], {"axis": 0, "reduction": "add"}),
     ("quantize_linear", [a([0.4]), a(1)], {}),
     ("resize", [a([1, 2, 3])], {"scales": (2.0,)}),
+    ("attention", [a([[[1]]])] * 3 + [a([[True]], bool)], {}),
     ("add", [a([np.nan]), a([1])], {}),
     ("softmax", [a([np.nan])], {"axis": 0}),
 ]
