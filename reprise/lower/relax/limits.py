@@ -54,6 +54,9 @@ AT_RUN_TIME = {
 """Operands that stand for an attribute: Relax takes it as an attribute only."""
 
 
+MOST_STEPS = 16
+"""Steps of a recurrent layer, in all directions together: TVM takes about 0.2 s for each."""
+
 Special = Callable[[Sequence[TensorType | None], Mapping[str, Attribute]], str | None]
 
 
@@ -114,11 +117,19 @@ def _unknown_activation(
     return None
 
 
-def _cubic_volume(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+def _many_samples(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    """Each sample's neighbours are written out: TVM takes a minute for the 16 of a cubic one."""
     rank = operands[0].rank if operands[0] is not None else None
-    return (
-        "Relax has no cubic grid_sample over 3 axes" if rank == 5 and a["mode"] == "cubic" else None
-    )
+    if a["mode"] == "cubic" or (a["mode"] == "linear" and rank == 5):
+        return "grid_sample is written out, for four neighbours at most"
+    return None
+
+
+def _many_steps(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
+    steps = _extents(operands[0])[0] * _extents(operands[1])[0]
+    if steps > MOST_STEPS:
+        return f"recurrent layers are unrolled, for {MOST_STEPS} steps at most"
+    return None
 
 
 def _extents(type_: TensorType | None) -> tuple[int, ...]:
@@ -232,8 +243,8 @@ SPECIAL: dict[str, Special] = {
     ),
     "resize": _unusual_resize,
     "roi_align": _unusual_regions,
-    "grid_sample": _cubic_volume,
-    **dict.fromkeys(("rnn", "gru", "lstm"), _unknown_activation),
+    "grid_sample": _many_samples,
+    **dict.fromkeys(("rnn", "gru", "lstm"), _both(_unknown_activation, _many_steps)),
     "dropout": _training,
     "det": _large_determinant,
     "scatter_elements": _scalar_scatter,

@@ -120,7 +120,7 @@ def _grid_sample(n: Application) -> str:
         floor = at if n.attr("mode") == "nearest" else n.let(f"R.floor({at})", f"floor{i}")
         axes.append(_Axis(extent, at, floor))
     x = n.let(f"R.reshape({n[0]}, {(batch, channels, prod(extents))})", "flat")
-    offsets = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[n.attr("mode")]
+    offsets = (0,) if n.attr("mode") == "nearest" else (0, 1)
     taps = [[_tap(n, axis, offset) for offset in offsets] for axis in axes]
     total = ""
     for chosen in product(*taps):
@@ -184,8 +184,6 @@ def _tap(n: Application, axis: _Axis, offset: int) -> tuple[str, str]:
     distance = f"R.abs(R.subtract({tap}, {axis.at}))"
     if mode == "linear":
         weight = f"R.maximum(R.subtract({n.const(1.0)}, {distance}), {n.const(0.0)})"
-    elif mode == "cubic":
-        weight = _cubic(n, n.let(distance, "apart"))
     if mode != "nearest" and n.attr("padding_mode") == "border":
         tap = n.let(f"R.clip({tap}, 0.0, {axis.extent - 1.0})", "tap")
     elif mode != "nearest" and n.attr("padding_mode") == "reflection":
@@ -196,20 +194,6 @@ def _tap(n: Application, axis: _Axis, offset: int) -> tuple[str, str]:
     share = n.let(f"R.where({inside}, {weight}, {n.const(0.0)})", "weight")
     index = n.let(n.cast(f"R.clip({tap}, 0.0, {axis.extent - 1.0})", "int64"), "index")
     return index, share
-
-
-def _cubic(n: Application, x: str) -> str:
-    """Keys' kernel with a = -0.75."""
-
-    def polynomial(*coefficients: float) -> str:
-        text = n.const(coefficients[0])
-        for coefficient in coefficients[1:]:
-            text = f"R.add(R.multiply({text}, {x}), {n.const(coefficient)})"
-        return text
-
-    near, far = polynomial(1.25, -2.25, 0.0, 1.0), polynomial(-0.75, 3.75, -6.0, 3.0)
-    beyond = f"R.where(R.less({x}, {n.const(2.0)}), {far}, {n.const(0.0)})"
-    return f"R.where(R.less_equal({x}, {n.const(1.0)}), {near}, {beyond})"
 
 
 # --- roi_align -----------------------------------------------------------------------------------
