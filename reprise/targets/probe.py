@@ -42,8 +42,8 @@ PROBED = tuple(
 """The element types that are tried: those that occupy whole bytes."""
 
 _SHAPES = Shapes((1, 2, 2, 3, 3, 4, 5, 6, 8), (0, 1, 1, 2, 2, 3, 3, 4, 4))
-_DRAWS = 4
-"""Draws for each instance that is wanted: some are of other element types, or not lowered."""
+_RESULT_TYPES = 4
+"""How many times as many instances there are where an attribute chooses the element type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,14 @@ class Group:
 
     @property
     def declined(self) -> bool:
-        """Whether the target declines all of it."""
-        return all(case.unsupported for case in self.cases)
+        """Whether the target declines all of it, as far as no rule forbids it."""
+        asked = [case.unsupported for case in self.cases if not case.forbidden]
+        return bool(asked) and all(asked)
+
+    @property
+    def reason(self) -> str:
+        """The target's words, where it declines."""
+        return next((case.reason or "" for case in self.cases if case.unsupported), "")
 
     @property
     def failing(self) -> list[Case]:
@@ -95,10 +101,11 @@ class Report:
         """The support table. Optional operands are left open if they made no difference."""
         alike: dict[Key, list[Group]] = {}
         for group in self.groups:
-            alike.setdefault((group.key[0], group.required), []).append(group)
+            if not all(case.forbidden for case in group.cases):
+                alike.setdefault((group.key[0], group.required), []).append(group)
         table: dict[Key, str] = {}
         for (op, required), groups in alike.items():
-            reasons = {g.key: g.cases[0].reason or "" for g in groups if g.declined}
+            reasons = {g.key: g.reason for g in groups if g.declined}
             if groups[0].open and len(reasons) == len(groups):
                 table[op, (*required, REST)] = next(iter(reasons.values()))
             else:
@@ -171,21 +178,20 @@ def probe(
 
 
 def _instances(operator: Operator, seed: int, wanted: int) -> Iterator[tuple[Instance, Typing]]:
-    """Instances of an operator: ``wanted`` for each choice of its operands' element types."""
-    for choice in _choices(operator.sampler):
-        dtypes = sorted({*choice.values()})
-        sampler = Sampler(operator.signature, _SHAPES, dtypes)
+    """Instances of an operator: ``wanted`` for each choice of its operands' element types, more
+    where an attribute chooses the result's."""
+    sampler = Sampler(operator.signature, _SHAPES, PROBED)
+    domains = dict(sampler.dtypes)
+    if any(attribute.plan.type == "dtype" for attribute in sampler.attributes.values()):
+        wanted *= _RESULT_TYPES
+    for choice in _choices(sampler):
+        sampler.dtypes = domains | {name: [dtype] for name, dtype in choice.items()}
         rng = Random(f"{seed}/{operator.name}/{sorted(choice.items())}")
-        found = 0
-        for _ in range(_DRAWS * wanted):
-            if found == wanted:
-                break
+        for _ in range(wanted):
             drawn = sampler.typed(rng)
             if drawn is None:
                 break
-            if _is_of(sampler, drawn[0], choice):
-                found += 1
-                yield drawn
+            yield drawn
 
 
 def _choices(sampler: Sampler) -> Iterator[dict[str, str]]:
@@ -193,17 +199,6 @@ def _choices(sampler: Sampler) -> Iterator[dict[str, str]]:
     names = {p.dtype.name for p in sampler.ports if isinstance(p.dtype, ast.Variable)}
     domains = [[(name, dtype) for dtype in sampler.dtypes[name]] for name in sorted(names)]
     return (dict(choice) for choice in product(*domains))
-
-
-def _is_of(sampler: Sampler, instance: Instance, choice: dict[str, str]) -> bool:
-    """Whether the operands that are there are of the chosen types."""
-    ports = sampler.ports
-    for i, operand in enumerate(instance.operands):
-        dtype = ports[min(i, len(ports) - 1)].dtype
-        chosen = choice[dtype.name] if isinstance(dtype, ast.Variable) else dtype.text
-        if operand is not None and operand.dtype != chosen:
-            return False
-    return True
 
 
 def _program(operator: Operator, instance: Instance, typing: Typing, rng: Random) -> Program | None:

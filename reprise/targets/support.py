@@ -69,13 +69,13 @@ class Support:
         lines = [
             f"# What {self.target} does not do: an operator with operands of these element types,",
             "# and its words. Written by `reprise targets probe`.",
-            f"target = {json.dumps(self.target)}",
-            f"mode = {json.dumps(self.mode)}",
+            f"target = {_quoted(self.target)}",
+            f"mode = {_quoted(self.mode)}",
             f"seed = {self.seed}",
             f"instances = {self.instances}",
             "",
             "[versions]",
-            *(f"{json.dumps(name)} = {json.dumps(text)}" for name, text in self.versions.items()),
+            *(f"{_quoted(name)} = {_quoted(text)}" for name, text in self.versions.items()),
             "",
             "[unsupported]",
         ]
@@ -84,7 +84,7 @@ class Support:
             if op != last:
                 lines += ["", f"[unsupported.{op}]"]
                 last = op
-            lines.append(f"{json.dumps(show_dtypes(dtypes))} = {json.dumps(reason)}")
+            lines.append(f"{_quoted(show_dtypes(dtypes))} = {_quoted(reason)}")
         return "\n".join(lines) + "\n"
 
 
@@ -122,6 +122,11 @@ def read_dtypes(text: str) -> tuple[str | None, ...]:
     if not text:
         return ()
     return tuple(None if dtype == _ABSENT else dtype for dtype in text.split(", "))
+
+
+def _quoted(text: str) -> str:
+    """A TOML string: as JSON's, but without pairs of surrogates, and without a bare DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _order(key: Key) -> tuple[str, list[str]]:
