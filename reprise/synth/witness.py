@@ -639,8 +639,8 @@ class _Attempt:
         return given
 
     def _is_allowed(self, op: str, operands: Sequence[TensorType | None], typing: Typing) -> bool:
-        for type in (*operands, *typing.outputs):
-            if type is not None and (type.elements is None or type.elements > 1 << 20):
+        for type in (*operands, *typing.outputs):  # a result's extents may be unknown
+            if type is not None and (type.elements or 0) > 1 << 20:
                 return False
         finder = self.finder
         dtypes = tuple(None if o is None else o.dtype for o in operands)
