@@ -144,11 +144,12 @@ class RunWriter:
             path.mkdir(parents=True, exist_ok=True)
             (path / FINDINGS).mkdir(exist_ok=True)
             lock = _take_lock(path)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(lock.close)
             with _plainly(path):
                 database = _connect(path / STORE)
+                undo.callback(database.close)
                 if _has_run(database, path):
-                    database.close()
                     raise StoreError(
                         f"{path}: this folder holds a run already; to go on with it: "
                         f"reprise fuzz --resume {path}"
@@ -174,9 +175,7 @@ class RunWriter:
                     ),
                 )
                 writer._begin_session(jobs)
-        except BaseException:
-            lock.close()
-            raise
+            undo.pop_all()
         return writer
 
     @classmethod
@@ -186,9 +185,11 @@ class RunWriter:
             if not (path / STORE).is_file():
                 raise StoreError(f"{path}: there is no run in this folder")
             lock = _take_lock(path)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(lock.close)
             with _plainly(path):
                 database = _connect(path / STORE)
+                undo.callback(database.close)
                 if not _has_run(database, path):
                     raise StoreError(
                         f"{path}: the run in this folder ended before it began; start it again "
@@ -201,9 +202,7 @@ class RunWriter:
                 writer._clean()
             with writer._transaction():
                 writer._begin_session(jobs)
-        except BaseException:
-            lock.close()
-            raise
+            undo.pop_all()
         return writer
 
     def _read_state(self) -> None:

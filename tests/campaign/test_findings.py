@@ -18,11 +18,14 @@ from reprise.campaign.bench import FuzzBench, Fuzzing
 from reprise.campaign.filing import Known
 from reprise.campaign.findings import finding_files, npz, read_detail, read_npz
 from reprise.campaign.judging import Judging
-from reprise.campaign.records import Confirmation, RunInfo
-from reprise.oracle.verdict import Verdict
+from reprise.campaign.records import Confirmation, Record, RunInfo
+from reprise.lower.lowering import lowering
+from reprise.oracle.tolerance import Tolerance
+from reprise.oracle.verdict import Judgement, Verdict
 from reprise.solve.signatures import Signatures
 from reprise.synth.interface import Source, Synthesis
-from reprise.targets.discover import parse_target
+from reprise.targets.discover import Target, parse_target
+from reprise.targets.interface import Ended, Failure, ModeResult, Outcome, Stage
 from reprise.uir.graph import Role
 from reprise.uir.program import Program
 from reprise.uir.text import parse_uir
@@ -83,11 +86,13 @@ def folder(path: Path, tested: benches.Tested, run: RunInfo, target: str) -> Pat
     return path
 
 
-def alone(script: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def alone(
+    script: Path, python: str = sys.executable, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run a script where nothing of ours can be imported."""
     plain = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     return subprocess.run(
-        [sys.executable, "-P", str(script)],
+        [python, "-P", str(script)],
         cwd="/",
         env={**plain, **environment},
         capture_output=True,
@@ -201,3 +206,68 @@ def test_arrays_of_any_element_type_are_kept(tmp_path: Path) -> None:
             assert read[name].dtype == array.dtype
             assert read[name].tobytes() == array.tobytes()
     assert npz(arrays) == npz(arrays)
+
+
+SOFTMAX = "x: float32[64, 17]\ns = softmax(x, axis=1)\nt = sum(s, axes=[1])\nf = floor(t)\n"
+"""pytorch/pytorch#189787."""
+
+
+def shown(text: str, target: Target, verdict: Verdict, path: Path) -> Path:
+    """The folder of a program that is said to have failed on a target."""
+    program = Texts((text,)).program(0).program
+    model = lowering(target.lowering).lower(program.graph)
+    judgement = Judgement(verdict, "s", "a title")
+    failure = Failure(Stage.COMPILE, "Error", "message")
+    failed = None if verdict is Verdict.WRONG_RESULT else failure
+    outcome = Outcome(Ended.ANSWERED, {target.modes[0]: ModeResult(None, failed, 0.1)})
+    tolerances = (Tolerance(1e-3, 1e-2),) * len(program.graph.outputs)
+    exhibit = benches.Exhibit(text, "p0", model, program.inputs, outcome, judgement, (), tolerances)
+    done = benches.Tested(Record(0, verdict, "s", "a title"), exhibit)
+    path.mkdir()
+    for name, data in finding_files(done, ort_info(), target, None).items():
+        (path / name).write_bytes(data)
+    return path
+
+
+def interpreter(variable: str, module: str) -> str:
+    """An interpreter that has a compiler, or the test is skipped."""
+    python = os.environ.get(variable, sys.executable)
+    found = subprocess.run([python, "-c", f"import {module}"], check=False, capture_output=True)
+    if found.returncode:
+        pytest.skip(f"set {variable} to an interpreter that has {module}")
+    return python
+
+
+@pytest.mark.slow
+def test_a_torch_script_shows_it_alone(tmp_path: Path) -> None:
+    python = interpreter("REPRISE_TORCH_PYTHON", "torch")
+    modes = ("inductor", "eager")
+    target = Target("inductor", Path("none.py"), "torch", modes, ("cpu",), "cpu", python)
+    made = shown(SOFTMAX, target, Verdict.WRONG_RESULT, tmp_path / "wrong")
+    done = alone(made / "repro.py", python)
+    assert done.returncode == 1, done.stderr
+    assert "torch 2." in done.stdout and "elements differ" in done.stdout
+    assert "nn.Module" in (made / "repro.py").read_text()
+    made = shown(FINE, target, Verdict.WRONG_RESULT, tmp_path / "fine")
+    assert alone(made / "repro.py", python).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tvm", "tvm-cuda-compile"])
+def test_a_tvm_script_shows_it_alone(tmp_path: Path, name: str) -> None:
+    python = interpreter("REPRISE_TVM_PYTHON", "tvm")
+    target = parse_target(f"{name}@{python}")
+    made = shown(FINE, target, Verdict.CRASH, tmp_path / "fine")
+    done = alone(made / "repro.py", python)
+    assert done.returncode == 0, done.stderr
+    assert "apache-tvm 0." in done.stdout
+    script = (made / "repro.py").read_text()
+    broken = script.replace("R.nn.relu(", "R.nn.no_such_operator(")
+    assert broken != script
+    (made / "repro.py").write_text(broken)
+    assert alone(made / "repro.py", python).returncode == 1
+    if name == "tvm":
+        made = shown(FINE, target, Verdict.WRONG_RESULT, tmp_path / "wrong")
+        done = alone(made / "repro.py", python)
+        assert done.returncode == 0, done.stderr
+        assert "output 0: as expected" in done.stdout

@@ -44,6 +44,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_campaign_that_is_killed_loses_nothing(tmp_path: Path, kills: int) -> None:
     script = tmp_path / "session.py"

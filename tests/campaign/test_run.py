@@ -197,6 +197,39 @@ def test_targets_that_are_killed_at_random_end_no_run(
     assert run.verdicts[Verdict.INVALID] == 0
 
 
+def test_a_target_that_is_killed_from_outside_is_a_flaky_finding(tmp_path: Path) -> None:
+    """Whoever did it (an out-of-memory killer, say), the run goes on, and says that it was once."""
+    path = tmp_path / "run"
+    writer = RunWriter.create(path, toy_info())
+    work = toy_work(ToySource(seconds=0.01))
+    bench = work.open()
+    killed: list[int] = []
+
+    def kill() -> None:
+        for _ in range(200):
+            time.sleep(0.02)
+            pid = bench.process.pid
+            if pid is not None and pid not in killed and len(killed) < 3:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    campaign = Campaign(writer, work, Budget(TESTS), Silent(), bench=bench)
+    try:
+        assert campaign.run() is End.DONE
+    finally:
+        killer.join()
+        writer.close()
+    run = Run.open(path)
+    assert len(killed) == 3
+    assert run.tests == TESTS
+    ended = [f for f in run.findings if f.signature == "died"]
+    assert all(f.confirmation and f.confirmation.flaky for f in ended if f.folder)
+    others = [f for f in run.findings if f.signature != "died"]
+    assert not any(f.confirmation.flaky for f in others if f.confirmation)
+
+
 def test_nothing_is_left_running(alone: Path, tmp_path: Path) -> None:
     before = children()
     fuzz(tmp_path / "run", 30, jobs=2)

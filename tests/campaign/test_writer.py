@@ -329,6 +329,26 @@ def test_adding_tests_costs_next_to_nothing(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_a_read_only_file_system(tmp_path: Path) -> None:
+    """It can be read, and is not written to."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        made(disk / "run", 30).close()
+        before = Run.open(disk / "run")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert Run.open(disk / "run") == before
+        with pytest.raises(StoreError, match="Read-only file system"):
+            RunWriter.resume(disk / "run")
+        with pytest.raises(StoreError, match="Read-only file system"):
+            RunWriter.create(disk / "other", info())
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
 def test_any_text_can_be_recorded(tmp_path: Path) -> None:
     """Messages come from compilers: halves of characters, zero bytes, megabytes."""
     writer = RunWriter.create(tmp_path / "run", info())
