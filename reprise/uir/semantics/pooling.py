@@ -46,12 +46,16 @@ def max_pool(
     dilations: Ints,
     ceil_mode: bool = False,
     storage_order: int = 0,
-) -> tuple[Values, Values]:
-    """``storage_order`` 1, which only imported models have, counts the last axis slowest."""
+    dtypes: Any = (None, None),
+) -> tuple[Values, ...]:
+    """Indices are computed if they are asked for. ``storage_order`` 1, which only imported models
+    have, counts the last axis slowest."""
     rank = len(kernel)
     pads, _ = _room(x, kernel, strides, pads, dilations, ceil_mode)
     view = windows(padded(x, pads, _least(x.dtype)), kernel, strides, dilations)
     shape = view.shape[: 2 + rank]
+    if len(dtypes) == 1 and view.size:
+        return (view.max(tuple(range(-rank, 0))),)
     number = np.arange(x.size).reshape(x.shape)
     if storage_order:
         spatial = tuple(range(2, x.ndim))
@@ -198,7 +202,7 @@ def judge_max_pool(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Ca
         return {0: Cause.NAN, 1: Cause.NAN}
     if x.dtype.kind == "V":
         x = x.astype(np.float32)
-    made, _ = max_pool(x, **_window_attributes(attributes))
+    made, *_ = max_pool(x, **_window_attributes(attributes))
     if (made == _least(x.dtype)).any():
         return {0: Cause.EMPTY, 1: Cause.EMPTY}
     return {1: Cause.TIE} if len(np.unique(x)) < x.size else None

@@ -126,7 +126,11 @@ def run(
     if found is None:
         raise UndefinedError(op, UNDEFINED.get(op, "no such operator"))
     function, names, typed, moves, mixed, runtime = found
-    given: dict[str, Any] = {name: attributes[name] for name in names if name in attributes}
+    given: dict[str, Any] = {}
+    if names:
+        for name in names:
+            if name in attributes:
+                given[name] = attributes[name]
     if runtime and len(operands) > runtime[0][0]:
         operands = _take_runtime(operands, runtime, given)
     if typed:
@@ -137,7 +141,9 @@ def run(
                 operands = [_single(o) for o in operands]
                 mixed = True
                 break
-    made = function(*operands, **given)
+    made = function(*operands, **given) if given else function(*operands)
+    if len(dtypes) == 1 and type(made) is np.ndarray and made.dtype == dtypes[0]:
+        return (made,)
     results = made if type(made) is tuple else (made,)
     checked = []
     for result, dtype in zip(results, dtypes, strict=False):
