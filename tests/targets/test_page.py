@@ -21,7 +21,7 @@ X = np.array([-1.0, 2.0], np.float32)
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TargetProcess]:
-    (source,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    (source,) = re.findall(r"^```python[^\n]*\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
     file = tmp_path_factory.mktemp("toy") / "toy.py"
     file.write_text(source)
     with TargetProcess(parse_target(str(file))) as process:
