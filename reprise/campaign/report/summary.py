@@ -1,0 +1,199 @@
+"""A run, gathered for a report: defects ranked, each with its best finding and its known rule.
+
+Comes in: a run (:class:`~reprise.campaign.store.Run`) and its findings' folders. Nothing that is
+missing or damaged there stops a report: what could not be read is said where it would have stood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from shlex import quote
+
+from reprise.campaign.findings import Detail, read_detail
+from reprise.campaign.records import Defect, End, Finding, Signature, StoreError
+from reprise.campaign.store import FINDINGS, Run
+from reprise.data import data_path
+from reprise.lang.declared import Pattern
+from reprise.lang.diagnostics import RulesError
+from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.oracle.verdict import Severity, Verdict
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A defect, and the finding that shows it best: ``finding`` has a folder (None: none was
+    kept), ``detail`` is what stands in it, ``problem`` why it could not be read.
+
+    ``pattern``: the known rule's declaration, if the defect has a rule that could be loaded.
+    """
+
+    defect: Defect
+    pattern: Pattern | None
+    finding: Finding | None
+    detail: Detail | None
+    problem: str = ""
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.finding is None else self.finding.folder
+
+    @property
+    def headline(self) -> str:
+        """What happened, in a line: the title, or of a crash the whole message, without folders
+        and codes that say nothing."""
+        evidence = {} if self.detail is None else self.detail.evidence
+        message = evidence.get("message")
+        if Verdict.CRASH not in self.defect.verdicts or not isinstance(message, str):
+            return plain(self.defect.title)
+        blamed = self.defect.signatures[0].signature
+        head = f"{blamed.removeprefix('pass:')}: " if blamed.startswith("pass:") else ""
+        where = f"{evidence.get('stage')}: {evidence.get('type')}: "
+        return plain(f"{head}{where}{message}")
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A signature that is no defect of the target but has to be looked into: ``invalid`` programs
+    and disagreements with the reference. ``folder``: of its first finding that kept one."""
+
+    signature: Signature
+    folder: Path | None
+
+
+class Report:
+    """All that a report of ``run`` says. Reading the folders is put off until it is asked for."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._kept: dict[tuple[Verdict, str, str | None], list[Finding]] = defaultdict(list)
+        for finding in run.findings:
+            if finding.folder is not None:
+                self._kept[finding.verdict, finding.signature, finding.rule].append(finding)
+
+    @cached_property
+    def defects(self) -> tuple[Ranked, ...]:
+        """The most reported first; equally often reported ones in the order they were met."""
+        order = sorted(self.run.defects, key=lambda defect: -defect.count)
+        return tuple(self._ranked(defect) for defect in order)
+
+    @cached_property
+    def ours(self) -> tuple[Ours, ...]:
+        """Signatures with a folder that are no findings, the most frequent first."""
+        wanted = (Verdict.INVALID, Verdict.REFERENCE_DISAGREEMENT)
+        found = [s for s in self.run.signatures if s.verdict in wanted]
+        return tuple(
+            Ours(s, next((f.folder for f in self._findings((s,))), None))
+            for s in sorted(found, key=lambda s: (s.verdict is not Verdict.INVALID, -s.count))
+        )
+
+    @cached_property
+    def rules(self) -> RuleSet | None:
+        """The rules that the run knew, if they can still be loaded."""
+        given = self.run.info.options.get("rules")
+        paths = [Path(str(path)) for path in given] if isinstance(given, list) else []
+        try:
+            return load_rules(paths or (data_path("rules/bugs"),))
+        except (RulesError, OSError):
+            return None
+
+    @property
+    def suppressed(self) -> list[tuple[str, int, int]]:
+        """Rule, candidates taken back, programs that match all the same; most taken back first."""
+        rows = [(rule, s.rejected, s.completed) for rule, s in self.run.suppressed.items()]
+        return sorted(rows, key=lambda row: (-row[1], -row[2], row[0]))
+
+    @property
+    def rate(self) -> float | None:
+        """Tests a second; None of no time."""
+        return self.run.tests / self.run.seconds if self.run.seconds else None
+
+    @property
+    def state(self) -> str:
+        """How the run stands, in a few words."""
+        if not self.run.sessions:
+            return "not begun"
+        return {
+            End.DONE: "complete",
+            End.INTERRUPTED: "stopped by its user",
+            End.FAILED: "ended by a fault",
+            End.RUNNING: "running, or killed",
+        }[self.run.sessions[-1].end]
+
+    def pattern(self, rule: str | None) -> Pattern | None:
+        """A rule's declaration, if there is one that can be loaded."""
+        if rule is None or self.rules is None:
+            return None
+        return self.rules.patterns.get(rule)
+
+    def command(self, folder: Path) -> str | None:
+        """What to type to see a finding fail again; None where there is no script."""
+        script = folder / "repro.py"
+        if not script.is_file():
+            return None
+        python = self.run.info.target.partition("@")[2] or "python"
+        return f"{quote(python)} {quote(str(script))}"
+
+    def top(self, number: int) -> list[Ranked]:
+        """What a triager should see first: new defects, those that matter, the frequent ones."""
+
+        def order(ranked: Ranked) -> tuple[bool, bool, int]:
+            defect = ranked.defect
+            return defect.rule is not None, defect.severity is Severity.LOW, -defect.count
+
+        return sorted(self.defects, key=order)[:number]
+
+    def _findings(self, signatures: Iterable[Signature]) -> list[Finding]:
+        return [f for s in signatures for f in self._kept.get((s.verdict, s.signature, s.rule), [])]
+
+    def _ranked(self, defect: Defect) -> Ranked:
+        pattern = self.pattern(defect.rule)
+        candidates = sorted(self._findings(defect.signatures), key=_awkwardness)
+        problem = ""
+        for finding in candidates[:3]:
+            assert finding.folder is not None
+            try:
+                return Ranked(defect, pattern, finding, read_detail(finding.folder))
+            except StoreError as error:
+                problem = problem or str(error)
+        best = candidates[0] if candidates else None
+        return Ranked(defect, pattern, best, None, problem)
+
+
+def _awkwardness(finding: Finding) -> tuple[bool, int, int]:
+    """Findings that fail every time before flaky ones, short programs before long ones."""
+    assert finding.folder is not None
+    flaky = finding.confirmation is None or finding.confirmation.flaky
+    try:
+        size = (finding.folder / "program.uir").stat().st_size
+    except OSError:
+        size = 1 << 60
+    return flaky, size, finding.index
+
+
+_NOISE = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : |Exception during initialization: "
+    r"|(?<=: )Non-zero status code returned while (?=running)"
+)
+_FOLDERS = re.compile(r"(?<![\w.:])/(?:[\w.+-]+/)+(?=[\w.+-])")
+
+
+def plain(text: str) -> str:
+    """A message in one line, without what every message of its kind has."""
+    return " ".join(_FOLDERS.sub("", _NOISE.sub("", text)).split())
+
+
+def relative(folder: Path, run: Run) -> str:
+    """A finding's folder as seen from the run's."""
+    return f"{FINDINGS}/{folder.name}" if folder.parent == run.path / FINDINGS else str(folder)
+
+
+def bug_links(pattern: Pattern) -> list[tuple[str, str | None]]:
+    """The rule's bugs, each with an address where it has one."""
+    from reprise.patterns.reports.sarif import bug_url
+
+    return [(bug, bug_url(bug)) for bug in pattern.meta.get("bug", ())]
