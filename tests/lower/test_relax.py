@@ -258,6 +258,11 @@ PROGRAMS = {
     "a resize that keeps the aspect ratio": """
         x: float32[1, 2, 4, 6]
         y = resize(x, scales=[1.0, 1.0, 0.6, 1.7], mode="linear", antialias=true)""",
+    "a mean whose sum the type cannot hold": """
+        x: int32[2, 3]
+        const w: int32[3] = 2000000000
+        a = bitwise_or(x, w)
+        y = mean(a, axis=1)""",
     "three axes resized": """
         x: float32[3, 4, 5]
         y = resize(x, sizes=[5, 4, 3], mode="cubic", exclude_outside=true)""",

@@ -33,7 +33,10 @@ def _mean(n: Application) -> str:
     dtype = n.results[0].dtype or ""
     if "float" in dtype:
         return reduced(n, "mean", _converted(n))
-    return f"R.divide({reduced(n, 'sum', n[0])}, {n.const(count(n), dtype)})"
+    wide = dtype if "64" in dtype else "int64"  # a sum of int32 would wrap around
+    total = reduced(n, "sum", n[0] if n.dtype == wide else n.cast(n[0], wide))
+    quotient = f"R.divide({total}, {n.const(count(n), wide)})"
+    return quotient if wide == dtype else n.cast(quotient, dtype)
 
 
 def _rooted(inner: Callable[[str], str]) -> Form:
