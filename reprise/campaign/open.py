@@ -164,7 +164,7 @@ def _described(
         rules=request.rules,
         guided=request.guided,
         environment=environment,
-        lowering=target.lowering,
+        lowerings=(target.lowering,),
     )
     work = Fuzzing(
         target,

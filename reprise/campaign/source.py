@@ -13,13 +13,15 @@ from pathlib import Path
 from reprise.data import data_path
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules, rule_files
+from reprise.lang.symbols import suggest
 from reprise.lower.lowering import lowering
-from reprise.patterns.check import Target, concerns
+from reprise.patterns.check import Target, UsageError, concerns
 from reprise.solve.signatures import Signatures
-from reprise.synth.generator import Generator
+from reprise.synth.generator import Generator, Unsupported
 from reprise.synth.options import Options
 from reprise.synth.vocabulary import WhyNot
-from reprise.uir.graph import Scalar
+from reprise.synth.witness import WitnessFinder
+from reprise.uir.graph import Attribute, Scalar, TensorType
 
 RULE_TARGETS: Mapping[str, tuple[str, ...]] = {"tvm-cuda-compile": ("tvm_cuda",)}
 """The names under which rules know a target, where they differ from the target's own."""
@@ -31,7 +33,8 @@ class SourceRequest:
 
     ``rules``: files and folders with known bugs (none: the shipped ones). ``target``: steer around
     that target's known bugs, in ``version``, and keep to what it supports; None for neither.
-    ``guided``: whether to steer at all. ``lowering``: keep to what can be lowered so.
+    ``guided``: whether to steer at all. ``lowerings``: keep to what can be lowered in all these
+    ways.
     """
 
     seed: int
@@ -42,7 +45,7 @@ class SourceRequest:
     guided: bool = True
     environment: Mapping[str, Scalar] = field(default_factory=dict)
     opset: int | None = None
-    lowering: str | None = None
+    lowerings: tuple[str, ...] = ()
 
 
 def open_source(request: SourceRequest) -> Generator:
@@ -57,12 +60,45 @@ def open_source(request: SourceRequest) -> Generator:
         request.options,
         request.seed,
         patterns=known_bugs(rules, request.target, request.version) if request.guided else (),
-        unsupported=None if request.lowering is None else lowering(request.lowering).unsupported,
+        unsupported=_unsupported(request.lowerings),
         why_not=None if request.target is None else _support(request.target),
         forbidden=_forbidden(rules, target_rules),
         environment=request.environment,
         opset=request.opset,
     )
+
+
+def open_finder(request: SourceRequest, name: str) -> tuple[WitnessFinder, Pattern]:
+    """What looks for witnesses, and the pattern called ``name``. Raises UsageError if there is
+    none."""
+    rules = load_rules(_bug_rules(request.rules))
+    pattern = rules.patterns.get(name)
+    if pattern is None:
+        hint = suggest(name, rules.patterns)
+        raise UsageError(f"no pattern is called `{name}`" + (f" ({hint})" if hint else ""))
+    finder = WitnessFinder(
+        rules,
+        _signatures(request.rules),
+        request.options,
+        why_not=None if request.target is None else _support(request.target),
+        unsupported=_unsupported(request.lowerings),
+    )
+    return finder, pattern
+
+
+def _unsupported(lowerings: Sequence[str]) -> Unsupported | None:
+    """Why an application cannot be lowered in one of the ways."""
+    made = [lowering(name) for name in lowerings]
+    if len(made) <= 1:
+        return made[0].unsupported if made else None
+
+    def unsupported(
+        op: str, operands: Sequence[TensorType | None], attributes: Mapping[str, Attribute]
+    ) -> str | None:
+        reasons = (one.unsupported(op, operands, attributes) for one in made)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    return unsupported
 
 
 def known_bugs(rules: RuleSet, target: str | None, version: str | None = None) -> list[Pattern]:

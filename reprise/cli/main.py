@@ -48,6 +48,9 @@ class Exit(IntEnum):
             "reprise.cli.fuzz:fuzz",
             "Generate programs and test a compiler with them.",
         ),
+        "report": ("reprise.cli.report:report", "Say what a run came to."),
+        "compare": ("reprise.cli.compare:compare", "Compare runs: guided, unguided, many seeds."),
+        "gen": ("reprise.cli.gen:gen", "Write programs, without running them."),
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -1,0 +1,98 @@
+"""`reprise gen`: files that are the same whoever writes them, and witnesses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+
+
+def reprise(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "reprise", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+    )
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_the_programs_do_not_depend_on_the_number_of_processes(tmp_path):
+    common = ("gen", "--tests", 24, "--seed", 5, "--no-guidance", "--emit", "onnx")
+    one = reprise(*common, "--out", tmp_path / "one")
+    two = reprise(*common, "--jobs", 2, "--out", tmp_path / "two")
+    assert (one.returncode, two.returncode) == (0, 0), one.stderr + two.stderr
+    files = contents(tmp_path / "one")
+    assert files == contents(tmp_path / "two")
+    assert len([name for name in files if name.endswith(".onnx")]) == 24
+    model = onnx.load_from_string(files["s5-000003.onnx"])
+    onnx.checker.check_model(model, full_check=True)
+    inputs = np.load(tmp_path / "one" / "s5-000003.npz")
+    assert {i.name for i in model.graph.input} == set(inputs)
+
+
+def test_a_folder_is_completed(tmp_path):
+    common = ("gen", "--seed", 5, "--no-guidance", "--nodes", 3)
+    reprise(*common, "--tests", 6, "--out", tmp_path / "whole")
+    reprise(*common, "--tests", 3, "--out", tmp_path / "part")
+    again = reprise(*common, "--tests", 6, "--out", tmp_path / "part")
+    assert "3 programs written" in again.stdout
+    assert "(3 were there)" in again.stdout
+    assert contents(tmp_path / "whole") == contents(tmp_path / "part")
+
+
+def test_a_folder_of_another_request_is_left_alone(tmp_path):
+    reprise("gen", "--tests", 2, "--no-guidance", "--out", tmp_path / "x")
+    other = reprise("gen", "--tests", 2, "--seed", 9, "--no-guidance", "--out", tmp_path / "x")
+    assert other.returncode == 2
+    assert "another request" in other.stderr
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("x")
+    other = reprise("gen", "--tests", 2, "--out", tmp_path / "mine")
+    assert other.returncode == 2
+    assert "other files" in other.stderr
+
+
+def test_a_witness_matches_its_rule(tmp_path):
+    made = reprise("gen", "--witness", "ort_24158", "--emit", "onnx", "--out", tmp_path)
+    assert made.returncode == 0, made.stderr
+    checked = reprise("check", tmp_path / "ort_24158.onnx", "--target", "onnxruntime")
+    assert checked.returncode == 1
+    assert "ort_24158" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--witness", "ort_2415"], "did you mean"),
+        (["--tests", "3"], "--out"),
+        (["--out", "x", "--ops", "softmacks"], "softmacks"),
+        (["--out", "x", "--dtypes", "float31"], "float31"),
+        (["--out", "x", "--nodes", "0"], "nodes"),
+        (["--out", "/dev/null/x", "--tests", "1"], "/dev/null"),
+    ],
+)
+def test_bad_requests_are_told(tmp_path, arguments, message):
+    told = reprise("gen", *arguments, cwd=tmp_path)
+    assert told.returncode == 2
+    assert message in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_rule_without_a_witness_says_where_it_fails(tmp_path):
+    rules = tmp_path / "mine.rules"
+    rules.write_text(
+        'pattern p "seven times the extent and three more" {\n'
+        "    target: test\n    r = relu(_)\n"
+        "    where r.rank == 1, r.numel == 7 * r.dim[0] + 3\n}\n"
+    )
+    told = reprise("gen", "--witness", "p", "--rules", rules)
+    assert told.returncode == 1
+    assert "no program matches `p`" in told.stderr
