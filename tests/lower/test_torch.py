@@ -229,10 +229,9 @@ import torch
 
 
 class Model(torch.nn.Module):
-    inputs = ("x",)
+    inputs = {"x": "float32[2, 3]"}
 
     def forward(self, x):
-        # x: float32[2, 3]
         w = torch.tensor([0.1, -0.0, 2.0], dtype=torch.float32)
         a = x * w
         b = a / 2.5
@@ -254,7 +253,7 @@ def test_inputs_keep_their_names_whatever_python_makes_of_them():
     node = graph.add_node("sub", [first, second], [("", TensorType("float32", (2,)))])
     graph.outputs = list(node.outputs)
     model = programs.model_of(graph)
-    assert model.inputs == ("input.1", "input_1")
+    assert list(model.inputs) == ["input.1", "input_1"]
     inputs = {"input.1": np.float32([3, 3]), "input_1": np.float32([1, 1])}
     (result,) = programs.run(graph, inputs)
     assert result.tolist() == [2.0, 2.0]

@@ -95,13 +95,13 @@ class _Writer:
 
     def _model(self) -> str:
         lines = ["class Model(torch.nn.Module):"]
-        lines.append(f"    inputs = {literal(tuple(t.name for t in self.inputs))}")
+        types = ", ".join(f'{literal(t.name)}: "{t.type}"' for t in self.inputs)
+        lines.append(f"    inputs = {{{types}}}")
         if self.buffers:
             lines += ["", "    def __init__(self):", "        super().__init__()"]
             lines += [self._buffer(tensor) for tensor in self.buffers]
         arguments = ", ".join(["self", *(self.spelled[t.id] for t in self.inputs)])
         lines += ["", f"    def forward({arguments}):"]
-        lines += [f"        # {self.spelled[t.id]}: {t.type}" for t in self.inputs]
         lines += [f"        {line}" for line in self._forward()]
         return "\n".join(lines)
 
