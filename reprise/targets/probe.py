@@ -69,9 +69,9 @@ class Group:
 
     @property
     def declined(self) -> bool:
-        """Whether the target declines all of it, as far as no rule forbids it."""
-        asked = [case.unsupported for case in self.cases if not case.forbidden]
-        return bool(asked) and all(asked)
+        """Whether the target declines all of it, of what no rule forbids if there is any."""
+        allowed = [case for case in self.cases if not case.forbidden] or self.cases
+        return all(case.unsupported for case in allowed)
 
     @property
     def reason(self) -> str:
@@ -101,7 +101,7 @@ class Report:
         """The support table. Optional operands are left open if they made no difference."""
         alike: dict[Key, list[Group]] = {}
         for group in self.groups:
-            if not all(case.forbidden for case in group.cases):
+            if group.declined or not all(case.forbidden for case in group.cases):
                 alike.setdefault((group.key[0], group.required), []).append(group)
         table: dict[Key, str] = {}
         for (op, required), groups in alike.items():

@@ -80,7 +80,7 @@ class _Worker:
         self._status = os.memfd_create("reprise") if hasattr(os, "memfd_create") else _file()
         fds = (theirs.fileno(), self._status, life)
         command = [target.python, "-I", "-u", str(_HERE / "worker.py"), str(target.file)]
-        command += [target.device, str(os.getpid()), *map(str, fds)]
+        command += [target.device, *map(str, fds)]
         try:
             self._process = subprocess.Popen(
                 command,

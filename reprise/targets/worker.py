@@ -1,5 +1,4 @@
-"""The program in a target's process: ``PYTHON -I -u worker.py FILE DEVICE PARENT CONNECTION STATUS
-LIFE``.
+"""The program in a target's process: ``PYTHON -I -u worker.py FILE DEVICE CONNECTION STATUS LIFE``.
 
 Loads a target file, says that it is ready, and answers jobs until its connection closes. The last
 three arguments are file descriptors:
@@ -22,6 +21,7 @@ import fcntl
 import importlib.util
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -41,8 +41,8 @@ _MOST_CHARACTERS = 20_000
 def main(arguments: list[str]) -> None:
     """Serve until the connection ends."""
     file, device = arguments[:2]
-    parent, connection, status, life = (int(argument) for argument in arguments[2:])
-    _end_with_parent(parent, life)
+    connection, status, life = (int(argument) for argument in arguments[2:])
+    _end_with_parent(life)
     _mend_surroundings()
     wire = _module("reprise_wire", os.path.join(os.path.dirname(__file__), "wire.py"))
     _Server(wire, socket.socket(fileno=connection), status).serve(file, device)
@@ -186,13 +186,15 @@ def _module(name: str, path: str) -> ModuleType:
     return module
 
 
-def _end_with_parent(parent: int, life: int) -> None:
+def _end_with_parent(life: int) -> None:
     """Have the kernel kill this process group when the parent's end of LIFE closes."""
     if hasattr(fcntl, "F_SETSIG"):
         fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
-    if os.getppid() != parent:  # it ended before we asked
+    closed = select.poll()
+    closed.register(life, select.POLLIN)
+    if closed.poll(0):  # before we asked
         os._exit(1)
 
 

@@ -34,7 +34,7 @@ class Runner:
         self.announce("compile")
         if mode == "optimised":
             if "garbage" in self.harm and 20 <= luck < 26:
-                os.write(int(sys.argv[4]), b"this is no frame, whatever it is" * 10)
+                os.write(int(sys.argv[3]), b"this is no frame, whatever it is" * 10)
                 time.sleep(60)
             if "dies" in self.harm and 26 <= luck < 32:
                 os.abort()

@@ -27,7 +27,7 @@ Run = Callable[..., Outcome]
 CRASH = "import ctypes; ctypes.string_at(0)"
 HOLD = "import ctypes; ctypes.PyDLL(None).sleep(100)"
 """Sleeps in C without letting any other Python thread run, as a compiler may."""
-CONNECTION = "import os, sys; connection = int(sys.argv[4])\n"
+CONNECTION = "import os, sys; connection = int(sys.argv[3])\n"
 
 
 def alive(pid: int) -> bool:
@@ -407,7 +407,7 @@ def target_file(folder: Path, init: str, top: str = "") -> str:
         ("import sys; print('out of luck'); sys.exit(4)", "", "exit 4.*out of luck"),
         ("import time; time.sleep(100)", "", "not ready within 1 s"),
         ("x = bytearray(b'x') * (400 << 20); import time; time.sleep(9)", "", "more than 300 MiB"),
-        ("import os, sys; os.write(int(sys.argv[4]), bytes(99))", "", "our protocol"),
+        ("import os, sys; os.write(int(sys.argv[3]), bytes(99))", "", "our protocol"),
     ],
 )
 def test_a_worker_that_does_not_start_is_explained_and_is_an_outcome(
@@ -437,6 +437,16 @@ def test_what_is_no_python_is_explained(tmp_path: Path, script: str, says: str) 
     process = TargetProcess(parse_target(f"{OBEDIENT}@{python}"), Limits(startup_seconds=1))
     with process, pytest.raises(TargetError, match=says):
         process.start()
+
+
+def test_an_interpreter_may_be_a_script_that_starts_one(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n"{sys.executable}" "$@"\nexit $?\n')
+    python.chmod(0o755)
+    with TargetProcess(parse_target(f"{OBEDIENT}@{python}")) as process:
+        assert process.run(job("outputs = [1]")).ended is Ended.ANSWERED
+        outcome = process.run(job(CRASH))
+        assert (outcome.ended, outcome.signal) == (Ended.DIED, "exit 139")
 
 
 def test_an_interpreter_that_vanishes_is_an_outcome(tmp_path: Path) -> None:
