@@ -23,7 +23,7 @@ from reprise.campaign.report.drawing import MOST, draw, hidden
 from reprise.campaign.report.figures import figures
 from reprise.campaign.report.highlight import Highlighter
 from reprise.campaign.report.markup import Markup, join, tag
-from reprise.campaign.report.summary import Ranked, Report, bug_links, plain, relative
+from reprise.campaign.report.summary import Ranked, Report, bug_links, middle, plain, relative
 from reprise.lang.declared import Pattern
 from reprise.lang.diagnostics import RulesError
 from reprise.oracle.verdict import Severity, Verdict
@@ -33,7 +33,8 @@ from reprise.uir.text import parse_uir, print_uir
 
 BUDGET = 2_500_000
 """Characters that the findings' drawings, programs and scripts may take together."""
-_LONG_TITLE = 400
+_LONG_TITLE = 260
+_ROW_TITLE = 130
 _SCRIPT = 60_000
 """Characters of a script or program that is put in whole."""
 _FEW = 8
@@ -88,7 +89,6 @@ class _Page:
 
     def _header(self) -> Markup:
         run = self.run
-        version = next(iter(run.info.versions.items()), ("", ""))
         found = run.redundancy
         new = sum(1 for defect in run.defects if defect.rule is None)
         rejected = sum(row[1] for row in self.report.suppressed)
@@ -103,7 +103,7 @@ class _Page:
         return tag(
             "header",
             tag("h1", self._name),
-            tag("p", f"{' '.join(version)}; run begun {_moment(run.info.started)}; "
+            tag("p", f"{self.report.versions}; run begun {_moment(run.info.started)}; "
                 f"{self.report.state}", class_="soft"),
             tag("ul", *(tag("li", tag("b", n), tag("span", what)) for n, what in tiles),
                 class_="tiles"),
@@ -212,7 +212,7 @@ class _Page:
             class_="filters", hidden=True,
         )  # fmt: skip
         rows = [self._row(ranked) for ranked in shown]
-        heads = ("defect", "reports", "what", "known as", "first test", "title")
+        heads = ("defect", "reports", "what", "known as", "first test", "what happened")
         table = _table(heads, rows, right=(1, 4), class_="sortable", id="defects")
         more = len(self.report.defects) - len(shown)
         rest = (
@@ -232,7 +232,7 @@ class _Page:
                 class_="keep"),
             tag("td", known, class_="keep"),
             tag("td", f"{defect.first_index:,}", class_="n", data_value=defect.first_index),
-            tag("td", tag("span", _cut(ranked.headline, _LONG_TITLE)), class_="title"),
+            tag("td", tag("span", middle(ranked.headline, _ROW_TITLE)), class_="title"),
             data_kind="known" if defect.rule else "new", data_id=defect.id,
         )  # fmt: skip
 
@@ -246,7 +246,7 @@ class _Page:
         defect, detail, folder = ranked.defect, ranked.detail, ranked.folder
         parts: list[Markup | None] = [
             tag("header", tag("span", defect.id, class_="id"),
-                tag("h3", _cut(ranked.headline, _LONG_TITLE))),
+                tag("h3", middle(ranked.headline, _LONG_TITLE))),
             self._badges(ranked),
         ]  # fmt: skip
         if ranked.pattern is not None:
@@ -353,7 +353,7 @@ class _Page:
             tag("tr", tag("td", tag("i", class_=f"dot v-{o.signature.verdict.value}"),
                           NAMES[o.signature.verdict], class_="keep"),
                 tag("td", f"{o.signature.count:,}", class_="n"),
-                tag("td", tag("span", _cut(plain(o.signature.title), _LONG_TITLE)), class_="title"),
+                tag("td", tag("span", middle(plain(o.signature.title), _ROW_TITLE)), class_="title"),
                 tag("td", None if o.folder is None
                     else tag("code", relative(o.folder, self.run)), class_="keep"))
             for o in self.report.ours[:100]
@@ -428,8 +428,8 @@ def _bugs(pattern: Pattern | None) -> Markup:
 
 _NAMES = {
     "float64_sides_with": "float64 sides with",
-    "tested_error_to_float64": "optimised, from float64",
-    "baseline_error_to_float64": "unoptimised, from float64",
+    "tested_error_to_float64": "optimised, error to float64",
+    "baseline_error_to_float64": "unoptimised, error to float64",
     "noise_of_rounding": "noise that rounding explains",
     "type": "exception",
     "also_fails_in": "also fails in",

@@ -20,6 +20,7 @@ from reprise.campaign.store import FINDINGS, Run
 from reprise.data import data_path
 from reprise.lang.declared import Pattern
 from reprise.lang.diagnostics import RulesError
+from reprise.lang.display import printable
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.oracle.verdict import Severity, Verdict
 
@@ -113,6 +114,15 @@ class Report:
         return self.run.tests / self.run.seconds if self.run.seconds else None
 
     @property
+    def versions(self) -> str:
+        """The compiler's version first, then the rest; the machine is left out."""
+        versions = dict(self.run.info.versions)
+        versions.pop("machine", None)
+        own = [n for n in ("reprise", "python", "numpy") if n in versions]
+        order = [*(n for n in versions if n not in own), *own]
+        return ", ".join(f"{name} {versions[name]}" for name in order)
+
+    @property
     def state(self) -> str:
         """How the run stands, in a few words."""
         if not self.run.sessions:
@@ -185,6 +195,15 @@ _FOLDERS = re.compile(r"(?<![\w.:])/(?:[\w.+-]+/)+(?=[\w.+-])")
 def plain(text: str) -> str:
     """A message in one line, without what every message of its kind has."""
     return " ".join(_FOLDERS.sub("", _NOISE.sub("", text)).split())
+
+
+def middle(text: str, width: int) -> str:
+    """A line cut in its middle: a message begins with what failed and ends with why."""
+    line = printable(" ".join(text.split()))
+    if len(line) <= width:
+        return line
+    head = max(1, width * 2 // 5)
+    return f"{line[:head].rstrip()} … {line[len(line) - max(1, width - head - 3) :].lstrip()}"
 
 
 def relative(folder: Path, run: Run) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from reprise.campaign.progress import NAMES, clock
 from reprise.campaign.report.figures import figures
-from reprise.campaign.report.summary import Ranked, Report, plain
+from reprise.campaign.report.summary import Ranked, Report, middle, plain
 from reprise.lang.display import printable
 from reprise.oracle.verdict import Severity, Verdict
 
@@ -36,9 +36,8 @@ def show(report: Report, to: Console) -> None:
     run = report.run
     guided = "guided" if run.info.guided else "unguided"
     heading = f"{run.info.target}, seed {run.info.seed}, {guided}"
-    version = ", ".join(f"{n} {v}" for n, v in run.info.versions.items() if n != "machine")
     to.print(Text(printable(heading), style="bold"))
-    to.print(Text(printable(f"{version}; {report.state}"), style="dim"))
+    to.print(Text(printable(f"{report.versions}; {report.state}"), style="dim"))
     to.print()
     rate = "" if report.rate is None else f", {report.rate:.1f} a second"
     share = run.target_seconds / run.seconds if run.seconds else 0.0
@@ -72,15 +71,6 @@ def plain_table(
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def middle(text: str, width: int) -> str:
-    """A line cut in its middle: a message begins with what failed and ends with why."""
-    line = printable(" ".join(text.split()))
-    if len(line) <= width:
-        return line
-    head = max(1, width * 2 // 5)
-    return f"{line[:head].rstrip()} … {line[len(line) - max(1, width - head - 3) :].lstrip()}"
 
 
 def _defects(report: Report, to: Console) -> None:
