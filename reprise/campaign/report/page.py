@@ -353,7 +353,7 @@ class _Page:
             tag("tr", tag("td", tag("i", class_=f"dot v-{o.signature.verdict.value}"),
                           NAMES[o.signature.verdict], class_="keep"),
                 tag("td", f"{o.signature.count:,}", class_="n"),
-                tag("td", tag("span", middle(plain(o.signature.title), _ROW_TITLE)), class_="title"),
+                tag("td", middle(plain(o.signature.title), _ROW_TITLE), class_="title"),
                 tag("td", None if o.folder is None
                     else tag("code", relative(o.folder, self.run)), class_="keep"))
             for o in self.report.ours[:100]

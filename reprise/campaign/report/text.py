@@ -20,6 +20,8 @@ from reprise.oracle.verdict import Severity, Verdict
 _SHOWN = 20
 """Defects in the table; the page and the JSON have all of them."""
 _TOP = 3
+_LEAST = 30
+"""Width of a column that gives way."""
 _COLOURS = {Verdict.CRASH: "red", Verdict.WRONG_RESULT: "yellow", Verdict.HANG: "magenta"}
 
 
@@ -73,6 +75,17 @@ def plain_table(
     return table
 
 
+def put(table: Table, to: Console) -> None:
+    """Print a table whole: one that is too wide for the terminal is wrapped by it, not cut."""
+    least = sum((column.min_width or _LEAST) + 2 for column in table.columns)
+    if least <= to.width:
+        to.print(table)
+        return
+    options = to.options.update(width=least)
+    for line in to.render_lines(table, options, pad=False):
+        to.print(Text.assemble(*((s.text, s.style or "") for s in line)), soft_wrap=True)
+
+
 def _defects(report: Report, to: Console) -> None:
     if not report.defects:
         to.print(Text("No finding.", style="bold green"))
@@ -83,7 +96,7 @@ def _defects(report: Report, to: Console) -> None:
     used = sum(max(len(h), *(r[i].cell_len for r in rows)) + 2 for i, h in enumerate(heads[:5]))
     for row, ranked in zip(rows, report.defects, strict=False):
         row.append(Text(middle(ranked.headline, max(30, to.width - used - 2))))
-    to.print(plain_table(heads, rows, right=(1, 4)))
+    put(plain_table(heads, rows, right=(1, 4)), to)
     more = len(report.defects) - _SHOWN
     if more > 0:
         to.print(Text(f"and {more:,} more, less often reported", style="dim"))
@@ -112,7 +125,7 @@ def _figures(report: Report, to: Console) -> None:
     crashes = run.redundancy_of(Verdict.CRASH)
     if 0 < crashes.reports < run.redundancy.reports:
         rows.append([Text("crashes"), *(Text(f.value) for f in figures(crashes))])
-    to.print(plain_table(("", *(f.symbol for f in every)), rows, right=range(1, 9)))
+    put(plain_table(("", *(f.symbol for f in every)), rows, right=range(1, 9)), to)
     to.print()
 
 
@@ -124,7 +137,7 @@ def _suppressed(report: Report, to: Console) -> None:
         for rule, rejected, completed in report.suppressed[:_SHOWN]
     ]
     heads = ("suppressed by", "candidates", "accepted all the same")
-    to.print(plain_table(heads, rows, right=(1, 2)))
+    put(plain_table(heads, rows, right=(1, 2)), to)
     more = report.suppressed[_SHOWN:]
     if more:
         to.print(Text(f"and {sum(r for _, r, _ in more):,} by {len(more)} more rules", style="dim"))

@@ -76,13 +76,13 @@ def _descriptor(match: MatchReport) -> dict[str, Any]:
     advice = match.meta.get("advice", ("",))[0]
     if advice:
         descriptor["help"] = {"text": advice}
-    url = next((b for b in map(_bug_url, match.meta.get("bug", ())) if b), None)
+    url = next((b for b in map(bug_url, match.meta.get("bug", ())) if b), None)
     if url:
         descriptor["helpUri"] = url
     return descriptor
 
 
-def _bug_url(bug: str) -> str | None:
+def bug_url(bug: str) -> str | None:
     """``owner/repo#12`` as an address, where the bug is written that way."""
     if bug.startswith("https://"):
         return bug
