@@ -412,7 +412,7 @@ def _names(infos: Sequence[RunInfo]) -> list[str]:
     settings = [_settings(info) for info in infos]
     names = sorted({name for each in settings for name in each})
     varying = [n for n in names if len({json.dumps(s.get(n), default=str) for s in settings}) > 1]
-    result = []
+    result: list[str] = []
     for info, setting in zip(infos, settings, strict=True):
         parts = ["guided" if info.guided else "unguided"]
         for name in varying:

@@ -58,16 +58,16 @@ def _sources(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
 
 def show_json(value: Any) -> None:
     """One JSON document on standard output."""
-    click.echo(json.dumps(_jsonable(value), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     """``value`` with what JSON has no number for (infinities, NaN, huge integers) as text."""
     match value:
         case dict():
-            return {key: _jsonable(item) for key, item in value.items()}
+            return {key: jsonable(item) for key, item in value.items()}
         case list() | tuple():
-            return [_jsonable(item) for item in value]
+            return [jsonable(item) for item in value]
         case float() if not math.isfinite(value):
             return str(value)
         case int() if value.bit_length() > HUGE_BITS:
