@@ -14,6 +14,7 @@ _SHARES = {
     "no-inputs": "Share of programs without any input.",
     "empty": "Share of programs that may have extents of 0.",
     "special": "Share of sources with special floats among their values.",
+    "results": "How often a result other than the first is asked for.",
     "expose": "Share of tensors that are outputs though something reads them.",
     "join": "How often a second operand is looked for in the graph.",
     "recent": "How often an operand is one of the youngest tensors.",

@@ -536,10 +536,12 @@ class Builder:
     def inputs(self, kids: Kids, a: int, b: int) -> list[ast.Line]:
         lines: list[ast.Line] = []
         for name, written, span in kids:
-            if written is None:
+            if written is None or self.texts[name] == "_":
                 self.report(
                     "incomplete-line",
-                    f"`{self.texts[name]}` has neither a type nor a value",
+                    f"`{self.texts[name]}` has neither a type nor a value"
+                    if written is None
+                    else "an input needs a name",
                     span,
                     "an input is `x: float32[2, 3]`, a node `y = relu(x)`",
                 )

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from random import Random
 
 from reprise.facts.facts import entity_facts
+from reprise.lang.core import Row
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
 from reprise.solve.sampling import Instance
@@ -41,6 +42,7 @@ from reprise.uir.program import Program
 
 _PROPOSALS = 400
 """Proposals in a row that come to nothing before a position is left empty."""
+_YOUNG = 3
 _DRAWS = 3
 """How often a sampler draws for one choice of operands."""
 
@@ -125,7 +127,7 @@ class _Candidate:
     node: Node
     graph_mark: int
     guide_mark: int
-    accepts: list[tuple[int, int]]
+    accepts: list[Row]
     effect: Effect
 
 
@@ -226,7 +228,7 @@ class Growth:
         if not ports or not self.by_id:
             return {}
         i, kind = ports[0] if rng.random() < 0.75 else ports[int(rng.random() * len(ports))]
-        accepted = self.guide.accepted[kind]
+        accepted = self.guide.accepted(kind)
         if not accepted:
             return None
         tensor = self._pick(accepted)
@@ -235,18 +237,28 @@ class Growth:
         bound = {i: tensor}
         for other, kind in ports:
             if other != i and rng.random() < self.options.join:
-                accepted = self.guide.accepted[kind]
+                accepted = self.guide.accepted(kind)
                 if accepted:
                     tensor = self._pick(accepted)
                     if operator.demanded(other, tensor.type.dtype) is None:
                         bound[other] = tensor
         return bound
 
-    def _pick(self, tensors: Sequence[int]) -> Tensor:
-        """One of the tensors, often a young one."""
-        count = len(tensors)
-        young = min(count, 3) if self.rng.random() < self.options.recent else count
-        return self.by_id[tensors[count - 1 - int(self.rng.random() * young)]]
+    def _pick(self, groups: Sequence[Sequence[int]]) -> Tensor:
+        """One of the tensors in some groups, often one of the three youngest."""
+        rng = self.rng
+        if rng.random() < self.options.recent:
+            if len(groups) == 1:
+                young = groups[0][-_YOUNG:]
+            else:
+                young = sorted([id for group in groups for id in group[-_YOUNG:]])[-_YOUNG:]
+            return self.by_id[young[int(rng.random() * len(young))]]
+        place = int(rng.random() * sum(map(len, groups)))
+        for group in groups:
+            if place < len(group):
+                return self.by_id[group[place]]
+            place -= len(group)
+        raise AssertionError("no group is empty")
 
     def _draw(
         self, operator: Operator, bound: dict[int, Tensor]
@@ -297,7 +309,7 @@ class Growth:
     ) -> _Candidate | None:
         """Put the candidate into the graph and its facts into the engine."""
         graph_mark, guide_mark = self.graph.mark(), self.guide.mark()
-        sources, accepts = self.sources, []
+        sources, accepts = self.sources, list[Row]()
         operands: list[Tensor | None] = []
         kept = operator.operands
         types = instance.operands if kept is None else instance.operands[:kept]
@@ -321,20 +333,27 @@ class Growth:
             return None
         number = len(self.graph.nodes)
         outputs = typing.outputs
-        names = (
-            [f"v{number}"] if len(outputs) == 1 else [f"v{number}_{j}" for j in range(len(outputs))]
-        )
+        results: list[tuple[str, TensorType] | None]
+        if len(outputs) == 1:
+            results = [(f"v{number}", outputs[0])]
+        else:  # the first result is always asked for, and every piece of what is cut up
+            cut = "many_results" in operator.signature.flags
+            asked = 1.0 if cut else self.options.results
+            results = [
+                (f"v{number}_{j}", type) if j == 0 or self.rng.random() < asked else None
+                for j, type in enumerate(outputs)
+            ]
         node = self.graph.add_node(
             operator.name,
             operands,
-            list(zip(names, outputs, strict=True)),
+            results,
             typing.attributes,
             name=f"n{number}",
             given=frozenset(instance.attributes),
         )
         effect = self.guide.commit(entity_facts(node))
         accepts += effect.accepts
-        return _Candidate(node, graph_mark, guide_mark, accepts, effect)  # type: ignore[arg-type]
+        return _Candidate(node, graph_mark, guide_mark, accepts, effect)
 
     def _reuse(self, operator: Operator, position: int, type: TensorType) -> Tensor | None:
         """A tensor of just this type that is there already, if the operand may be any."""
@@ -412,10 +431,9 @@ class Growth:
 
     def _accept(self, candidate: _Candidate) -> None:
         self.guide.database.release(candidate.guide_mark)
-        self.guide.keep(candidate.accepts)
-        for tensor in reversed(self.graph.tensors):
-            if tensor.id < candidate.graph_mark:
-                break
+        fresh = [t for t in self.graph.tensors if t.id >= candidate.graph_mark]
+        self.guide.keep(candidate.accepts, fresh)
+        for tensor in fresh:
             self.by_id[tensor.id] = tensor
             self.by_type.setdefault(tensor.type, []).append(tensor)
         for operand in candidate.node.inputs:

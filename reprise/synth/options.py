@@ -36,6 +36,7 @@ class Options:
     categories. ``initializers``: the share of sources that are stored in the model.
     ``no_inputs``: the share of programs without any input. ``empty``: the share of programs that
     may have extents of 0. ``special``: the share of sources with special floats among their values.
+    ``results``: how often a result other than the first is asked for.
     ``expose``: the share of tensors that are graph outputs though something reads them.
     ``join``: how often a second operand is looked for in the graph before one is drawn; ``recent``:
     how often an operand is one of the youngest tensors, which makes programs deep, not wide.
@@ -56,13 +57,23 @@ class Options:
     no_inputs: float = 0.05
     empty: float = 0.02
     special: float = 0.04
+    results: float = 0.4
     expose: float = 0.08
     join: float = 0.5
     recent: float = 0.6
 
     def __post_init__(self) -> None:
         """Raises OptionsError for what makes no sense."""
-        for name in ("initializers", "no_inputs", "empty", "special", "expose", "join", "recent"):
+        for name in (
+            "initializers",
+            "no_inputs",
+            "empty",
+            "special",
+            "results",
+            "expose",
+            "join",
+            "recent",
+        ):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise OptionsError(f"{name} must be a share between 0 and 1")
         for name in ("nodes", "attempts", "max_extent", "max_elements"):

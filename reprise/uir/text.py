@@ -135,7 +135,7 @@ class _Reader:
                 case ast.InputLine(name):
                     self.taken.add(name.text)
                 case ast.Bind():
-                    self.taken.update(name.text for name in line.names)
+                    self.taken.update(name.text for name in line.names if name.text != "_")
                     for call in line.calls:
                         visit(call)
 
@@ -167,26 +167,30 @@ class _Reader:
             self.scope[name] = self.graph.add_input(name, type_)
 
     def _bind(self, line: ast.Bind) -> None:
-        for name in line.names:
+        asked = [name for name in line.names if name.text != "_"]
+        for name in asked:
             self._claim(name)
         try:
             if len(line.calls) != 1:
                 self._fail("pattern-form", "a program has one call a line", line)
+            if not asked:
+                self._fail("pattern-form", "a line names at least one result", line)
             types = [None if t is None else self._type(t) for t in line.types]
-            names = [name.text for name in line.names]
-            for extra in range(len(names), self.indexed.get(names[0], 0)):
-                names.append(self._fresh(f"{names[0]}_{extra}"))
+            names = [None if name.text == "_" else name.text for name in line.names]
+            first = asked[0].text
+            for extra in range(len(names), self.indexed.get(first, 0)):
+                names.append(self._fresh(f"{first}_{extra}"))
             node = self._call(line.calls[0], names, types)
         except _Skip:
-            self.broken.update(name.text for name in line.names)
+            self.broken.update(name.text for name in asked)
             raise
         for name, tensor in zip(line.names, node.outputs, strict=False):
-            assert tensor is not None
-            self.scope[name.text] = tensor
-        self.results[line.names[0].text] = node
+            if tensor is not None:
+                self.scope[name.text] = tensor
+        self.results[first] = node
 
     def _call(
-        self, call: ast.Call, names: Sequence[str], types: Sequence[TensorType | None]
+        self, call: ast.Call, names: Sequence[str | None], types: Sequence[TensorType | None]
     ) -> Node:
         if len(call.ops) != 1 or call.unordered:
             self._fail("pattern-form", "a program names one operator, operands in order", call)
@@ -197,15 +201,23 @@ class _Reader:
         operands = [self._operand(operand) for operand in call.operands]
         given = self._attributes(call.attributes)
         attributes, inferred = self._apply(call, operands, given, len(names))
-        made = []
+        made: list[tuple[str, TensorType] | None] = []
         for number, name in enumerate(names):
+            if name is None:
+                made.append(None)
+                continue
             type_ = inferred[number] if number < len(inferred) else TensorType(None, None)
             stated = types[number] if number < len(types) else None
             if stated is not None:
                 type_ = self._merge(type_, stated, call)
             made.append((name, type_))
         return self.graph.add_node(
-            op, operands, made, attributes, name=names[0], given=frozenset(given)
+            op,
+            operands,
+            made,
+            attributes,
+            name=next(name for name in names if name is not None),
+            given=frozenset(given),
         )
 
     def _apply(
@@ -446,7 +458,6 @@ def print_uir(graph: Graph, *, limit: int | None = None) -> str:
     elements than that are printed without their values.
     """
     names = _printed_names(graph)
-    taken = set(names.values())
     lines = [
         f'opset("{domain or "ai.onnx"}", {version})' for domain, version in graph.opsets.items()
     ]
@@ -456,7 +467,7 @@ def print_uir(graph: Graph, *, limit: int | None = None) -> str:
         if isinstance(entity, Tensor):
             lines.append(_source_line(entity, names, limit))
         else:
-            lines.append(_node_line(entity, names, taken))
+            lines.append(_node_line(entity, names))
     read = {t for node in graph.nodes for t in node.inputs if t is not None}
     lines += [f"output {names[t]}" for t in graph.outputs if t in read or t.producer is None]
     return "\n".join(lines) + "\n" if lines else ""
@@ -478,15 +489,11 @@ def _source_line(tensor: Tensor, names: dict[Tensor, str], limit: int | None) ->
     return f"const {text} = [{', '.join(map(_scalar, items))}]"
 
 
-def _node_line(node: Node, names: dict[Tensor, str], taken: set[str]) -> str:
-    targets = []
-    for number, output in enumerate(node.outputs):
-        if output is None:
-            spare = _unused(f"unused_{number}", taken)
-            taken.add(spare)
-            targets.append(spare)
-        else:
-            targets.append(f"{names[output]}: {_printed_type(output.type)}")
+def _node_line(node: Node, names: dict[Tensor, str]) -> str:
+    targets = [
+        "_" if output is None else f"{names[output]}: {_printed_type(output.type)}"
+        for output in node.outputs
+    ]
     arguments = ["none" if operand is None else names[operand] for operand in node.inputs]
     shown = (
         node.attributes

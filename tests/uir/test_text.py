@@ -216,11 +216,20 @@ def test_large_constants_can_be_left_out(read):
     assert "[1.0, 2.0, 3.0]" in print_uir(graph, limit=3)
 
 
-def test_missing_results_are_named_and_come_back_as_results(read, signatures):
+def test_results_that_are_not_asked_for_are_underscores(read, problems):
     graph = Graph()
     x = graph.add_input("x", TensorType("float32", (9,)))
     graph.add_node("topk", [x], [None, ("i", TensorType("int64", (2,)))], {"k": 2}, given={"k"})
-    assert print_uir(graph) == "x: float32[9]\nunused_0, i: int64[2] = topk(x, k=2)\n"
+    text = "x: float32[9]\n_, i: int64[2] = topk(x, k=2)\n"
+    assert print_uir(graph) == text
+    again = read(text)
+    assert print_uir(again) == text
+    assert again.nodes[0].outputs[0] is None
+    assert [t.name for t in again.outputs] == ["i"]
+    (problem,) = problems("x: float32[9]; _ = relu(x)")
+    assert "at least one result" in problem.message
+    (problem,) = problems("_: float32[9]")
+    assert "needs a name" in problem.message
 
 
 def test_claims_of_great_size_cost_nothing(read, problems):
