@@ -189,7 +189,7 @@ _NOISE = re.compile(
     r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : |Exception during initialization: "
     r"|(?<=: )Non-zero status code returned while (?=running)"
 )
-_FOLDERS = re.compile(r"(?<![\w.:])/(?:[\w.+-]+/)+(?=[\w.+-])")
+_FOLDERS = re.compile(r"(?<![\w.:/])/(?!/)(?:[\w.+-]+/)+(?=[\w.+-])")
 
 
 def plain(text: str) -> str:

@@ -1,0 +1,135 @@
+"""What a report says of a run: ranking and figures, whatever texts the run holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reprise.campaign.records import End, Record
+from reprise.campaign.report.document import document
+from reprise.campaign.report.summary import Report, middle, plain
+from reprise.campaign.report.text import console, show
+from reprise.campaign.store import Run
+from reprise.oracle.verdict import Severity, Verdict
+from tests.campaign.reported import counted, defect, run
+
+
+def report(path: Path) -> Report:
+    return Report(Run.open(path))
+
+
+def text(path: Path, monkeypatch: pytest.MonkeyPatch, columns: int = 120) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = io.StringIO()
+    show(report(path), console(stream))
+    return stream.getvalue()
+
+
+def test_the_most_reported_defect_comes_first(tmp_path: Path) -> None:
+    path = run(tmp_path / "r", counted({"few": 2, "many": 9, "some": 5}, 100))
+    found = document(report(path))
+    assert [d["count"] for d in found["defects"]] == [9, 5, 2]
+    assert [d["id"] for d in found["defects"]] == ["D2", "D3", "D1"]  # ids: in order of meeting
+
+
+def test_what_to_look_at_first_is_new_and_matters(tmp_path: Path) -> None:
+    low = Record(7, Verdict.WRONG_RESULT, "zero", "sign of zero", severity=Severity.LOW)
+    records = [defect(i, "known", "ort_32228") for i in range(7)] + [low, defect(8, "new")]
+    found = report(run(tmp_path / "r", records)).top(3)
+    assert [r.defect.title for r in found] == ["crash new", "sign of zero", "crash known"]
+
+
+def test_the_json_adds_up(tmp_path: Path) -> None:
+    path = run(tmp_path / "r", counted({"a": 4, "rule:ort_32228": 6}, 50, ort_24158=3))
+    found = json.loads(json.dumps(document(report(path))))
+    assert sum(found["verdicts"].values()) == found["tests"] == 50
+    assert found["verdicts"]["crash"] == sum(d["count"] for d in found["defects"]) == 10
+    assert set(found["verdicts"]) == {v.value for v in Verdict}
+    assert found["suppressed"] == {"ort_24158": 3}
+    known = found["defects"][0]
+    assert (known["known_rule"], known["bugs"][0]) == ("ort_32228", "microsoft/onnxruntime#32228")
+    assert found["metrics"]["reports"] == 10
+    assert found["metrics"]["repeats"] == 8
+    assert found["metrics"]["weighted_redundancy"] == pytest.approx((16 + 36) / 10)
+    assert (path / known["folder"] / "finding.json").is_file()
+    assert known["command"] == f"python {path / known['folder'] / 'repro.py'}"
+
+
+def test_a_run_without_findings_or_tests_can_be_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run(tmp_path / "r", [])
+    assert document(report(path))["metrics"]["weighted_redundancy"] is None
+    assert "No finding." in text(path, monkeypatch)
+
+
+def test_a_run_that_goes_on_says_so(tmp_path: Path) -> None:
+    path = run(tmp_path / "r", [Record(0, Verdict.OK)], end=End.RUNNING)
+    assert report(path).state == "running, or killed"
+
+
+def test_the_text_has_the_figures_and_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run(tmp_path / "r", counted({"rule:ort_32228": 216, "b": 36, "c": 2}, 300, ort_24158=7))
+    said = text(path, monkeypatch)
+    for part in ("254", "188.8", "1.35", "74.2%", "85.0%", "ort_32228", "ort_24158", "repro.py"):
+        assert part in said
+
+
+def test_a_narrow_terminal_loses_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = run(tmp_path / "r", counted({"a": 216, "b": 36, "c": 2}, 300))
+    said = text(path, monkeypatch, columns=40)
+    for part in ("254", "251", "188.8", "74.2%", "216"):
+        assert part in said
+
+
+def test_hostile_texts_cannot_steer_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = "\x1b]0;owned\x07 \u202e[red]markup[/red]\r\n x"
+    path = run(tmp_path / "r", [defect(0, hostile, title=hostile), defect(1, "b", "ru\x1ble")])
+    said = text(path, monkeypatch)
+    assert not {"\x1b", "\x07", "\u202e", "\r"} & set(said)
+    assert "[red]" in said  # shown, not obeyed
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "odd"])
+def test_a_damaged_finding_is_told_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    path = run(tmp_path / "r", [defect(0, "a"), defect(1, "b")])
+    folder = path / "findings" / "00000000"
+    if damage == "gone":
+        shutil.rmtree(folder)
+    else:
+        (folder / "finding.json").write_text('{"id": ' if damage == "cut" else '{"id": 1}')
+    found = document(report(path))
+    assert [d["count"] for d in found["defects"]] == [1, 1]
+    assert "repro.py" in text(path, monkeypatch)
+
+
+def test_of_several_findings_a_sure_one_is_shown(tmp_path: Path) -> None:
+    path = run(tmp_path / "r", [defect(i, "a") for i in range(3)])
+    (path / "findings" / "00000001" / "program.uir").write_text("x: float32[1]\n")
+    (shown,) = report(path).defects
+    assert shown.finding is not None
+    assert shown.finding.index == 1  # the shortest
+
+
+def test_a_crash_is_told_without_folders_and_codes() -> None:
+    said = (
+        "compile: Fail: [ONNXRuntimeError] : 1 : FAIL : Exception during initialization: "
+        "/onnxruntime_src/core/lrn.h:23 size_ % 2 == 1 was false. https://a.b/c/d"
+    )
+    assert plain(said) == "compile: Fail: lrn.h:23 size_ % 2 == 1 was false. https://a.b/c/d"
+
+
+def test_a_line_is_cut_in_its_middle() -> None:
+    assert middle("what failed " + "x" * 100 + " and why", 30).startswith("what failed")
+    assert middle("what failed " + "x" * 100 + " and why", 30).endswith("and why")
+    assert len(middle("y" * 500, 50)) <= 50
