@@ -6,7 +6,7 @@ taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from types import TracebackType
 from typing import Self
 
@@ -41,8 +41,10 @@ class Changes:
         rows = delta.get(relation)
         return [] if rows is None else plain_rows(schema, rows)
 
-    def relations(self) -> list[str]:
-        """The relations that gained or lost rows, sorted by name."""
+    def relations(self, among: Set[str] | None = None) -> list[str]:
+        """The relations (``among`` some) that gained or lost rows, sorted by name."""
+        if among is not None:
+            return sorted({name for d in (self._plus, self._minus) for name in d if name in among})
         return sorted(name for name in {*self._plus, *self._minus} if "$" not in name)
 
 

@@ -280,10 +280,23 @@ class Database:
         return self._marks[mark]
 
     def _unwind(self, position: int) -> None:
+        """Run the log backwards. Rows that leave the same store leave it together, as long as
+        nothing but such removals is undone: that is all there is in a log of growth."""
         log = self._log
+        leaving: dict[Store, list[list[Row]]] = {}
         while len(log) > position:
             undo, argument = log.pop()
-            undo(argument)
+            if isinstance(undo, Store):
+                leaving.setdefault(undo, []).append(argument)
+            elif undo is None:
+                top, given = argument
+                for name, rows in given.items():
+                    leaving.setdefault(self._runtime.stores[name], []).append(rows)
+                self._runtime.set_top(top)
+            else:
+                _remove(leaving)
+                undo(argument)
+        _remove(leaving)
 
     def _transact(self, adds: Facts, deletes: Facts) -> tuple[Delta, Delta]:
         """A commit, begun again whenever it turns out to give facts for a derived relation."""
@@ -308,7 +321,7 @@ class Database:
         try:
             if deletes:
                 self._unload(deletes, minus)
-            log.append((self._take_back, (top, given)))
+            log.append((None, (top, given)))
             self._load(adds)
             plus = given.copy()
             if minus:
@@ -319,14 +332,6 @@ class Database:
             self._unwind(start)
             raise
         return plus, minus
-
-    def _take_back(self, base: tuple[int, Delta]) -> None:
-        """Remove a commit's base rows, and forget the entities that they brought."""
-        top, given = base
-        stores = self._runtime.stores
-        for name, rows in given.items():
-            stores[name].remove(rows)
-        self._runtime.set_top(top)
 
     def _load(self, adds: Facts) -> None:
         """Store base rows; the loaders note which are new."""
@@ -492,6 +497,13 @@ class _GivenError(Exception):
     def __init__(self, relation: str) -> None:
         super().__init__(relation)
         self.relation = relation
+
+
+def _remove(leaving: dict[Store, list[list[Row]]]) -> None:
+    """Remove rows from their stores, and forget them."""
+    for store, parts in leaving.items():
+        store.remove(parts[0] if len(parts) == 1 else [row for rows in parts for row in rows])
+    leaving.clear()
 
 
 class _Loaders(dict[str, Any]):

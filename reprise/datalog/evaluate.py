@@ -30,7 +30,9 @@ from reprise.lang.core import Row
 _CHUNK = 64
 """Rows handed to a handler between two looks at the limits."""
 
-LogEntry = tuple[Callable[[Any], None], Any]
+LogEntry = tuple[Callable[[Any], None] | Store | None, Any]
+"""An inverse and its argument; a store and rows that were inserted into it; or None and the base
+rows that a commit loaded, by relation, after the largest entity id before it."""
 
 
 class Evaluation:
@@ -55,17 +57,18 @@ class Evaluation:
         self._runtime.begin_derivation()
         touched = self._runtime.touched
         for stage in self._stages[mode] or self._plan_stages(Mode(mode)):
+            reads = stage.level.reads
+            if reads.isdisjoint(plus) and not fresh and (not minus or reads.isdisjoint(minus)):
+                continue  # most levels, in most commits
             if (minus or fresh or stage.deleting_negated) and self._retract(
                 stage, plus, minus, fresh
             ):
                 continue
-            for name, handler in stage.inserting:
-                if name in plus:
-                    rows = plus[name]
-                    if len(rows) > _CHUNK:
-                        self._feed(handler, rows)
-                    else:
-                        handler.run(rows)
+            for handler, rows in stage.inserting_now(plus):
+                if len(rows) > _CHUNK:
+                    self._feed(handler, rows)
+                else:
+                    handler.run(rows)
             if touched:
                 self._settle(stage, plus)
             if stage.views:
@@ -129,7 +132,7 @@ class Evaluation:
         for store in touched:
             name, rows = store.name, store.new
             store.new = environment[store.new_name] = []
-            log.append((store.remove, rows))
+            log.append((store, rows))
             store.published = True
             if store.indexes and stage.linear:
                 store.publish(rows)
@@ -213,9 +216,8 @@ class Evaluation:
         self._bury(dead)
         inserted: Delta = {}
         self._rederive(dead, stage, inserted)
-        for name, handler in stage.inserting:
-            if name in plus:
-                self._feed(handler, plus[name])
+        for handler, rows in stage.inserting_now(plus):
+            self._feed(handler, rows)
         for name, handler in stage.inserting_negated:
             if name in minus:
                 self._feed(handler, minus[name])
@@ -266,7 +268,7 @@ class Evaluation:
             rows = [row for row in store.dead if check(row)]
             if rows:
                 store.insert(rows)
-                self._log.append((store.remove, rows))
+                self._log.append((store, rows))
                 inserted[store.name] = rows
         for name, rows in inserted.items():
             handler = stage.recursive.get(name)

@@ -17,6 +17,7 @@ from reprise.datalog.blueprint import Blueprint, Function, FunctionKey, Level, P
 from reprise.datalog.clauses import Clause
 from reprise.datalog.codecache import compiled
 from reprise.datalog.emit import function_source
+from reprise.datalog.facts import Delta
 from reprise.datalog.plan import plan
 from reprise.datalog.runtime import Runtime
 from reprise.datalog.store import Store
@@ -58,7 +59,7 @@ class Stage:
             group = groups.setdefault((task.purpose, task.negated), [])
             group.append((task.relation, compiler.handler(level, task)))
         inserting = groups.get((Purpose.INSERT, False), [])
-        self.inserting = [item for item in inserting if item[0] not in level.relations]
+        self.inserting = {name: run for name, run in inserting if name not in level.relations}
         self.recursive = {name: run for name, run in inserting if name in level.relations}
         self.views = compiler.views(level)
         self.recursive_stores = [
@@ -68,9 +69,20 @@ class Stage:
         self.deleting = dict(groups.get((Purpose.DELETE, False), []))
         self.deleting_negated = groups.get((Purpose.DELETE, True), [])
 
+    def inserting_now(self, plus: Delta) -> list[tuple[Handler, list[Row]]]:
+        """What to run for rows that appeared in lower relations, and on which rows.
+
+        Of a stage with many rules, most read relations in which nothing appeared.
+        """
+        inserting = self.inserting
+        if len(inserting) <= len(plus):
+            return [(run, plus[name]) for name, run in inserting.items() if name in plus]
+        return [(inserting[name], rows) for name, rows in plus.items() if name in inserting]
+
     def handlers(self) -> Iterator[Handler]:
         """All handlers of the stage."""
-        for _, handler in (*self.inserting, *self.inserting_negated, *self.deleting_negated):
+        yield from self.inserting.values()
+        for _, handler in (*self.inserting_negated, *self.deleting_negated):
             yield handler
         yield from self.recursive.values()
         yield from self.deleting.values()

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reprise.cache import cache_folder
 from reprise.datalog import Database
+from reprise.datalog.demand import on_demand
 from reprise.facts.facts import Fact, value_of
 from reprise.lang.core import Program, Row
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
-from reprise.uir.graph import Scalar
+from reprise.uir.graph import Scalar, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Completed:
 
 
 class Effect(NamedTuple):
-    """What a commit brought: rows ``(kind, tensor)``, the patterns that are complete now, and
+    """What a commit brought: new rows of ``accepts``, the patterns that are complete now, and
     whether something is there that must not be."""
 
     accepts: list[Row]
@@ -57,8 +59,8 @@ class Guide:
         self._forbidden = frozenset(forbidden)
         self._by_name = {p.name: p for p in patterns}
         roots = [*(p.name for p in patterns), *forbidden, "accepts"]
-        self.program: Program = rules.program.restricted_to(roots)
-        self.database = Database(self.program)
+        self.program: Program = on_demand(rules.program, roots)
+        self.database = Database(self.program, cache=cache_folder(), checked=True)
         self._wanted = frozenset(self.program.relations)
         facts: list[Fact] = [("takes", row) for row in takes]
         for name, given in sorted((environment or {}).items()):
@@ -70,13 +72,16 @@ class Guide:
             if fact[0] in self._wanted:
                 self.database.commit([fact])
         self._start = self.database.mark()
-        self.accepted: list[list[int]] = []
+        self._watched = frozenset(roots)
+        self._members: dict[Row, list[int]] = {}
+        self._accepted: list[list[list[int]]] = []
         self._kinds = 1 + max((int(row[0]) for row in self.database.rows("takes")), default=-1)
 
     def begin(self) -> None:
         """Forget the last program."""
         self.database.undo(self._start)
-        self.accepted = [[] for _ in range(self._kinds)]
+        self._members = {}
+        self._accepted = [[] for _ in range(self._kinds)]
 
     def mark(self) -> int:
         """A point to return to with :meth:`take_back`."""
@@ -94,7 +99,7 @@ class Guide:
         accepts: list[Row] = []
         completed: list[Completed] = []
         forbidden = False
-        for name in changes.relations():
+        for name in changes.relations(self._watched):
             if name == "accepts":
                 accepts = changes.new(name)
             elif name in self._by_name:
@@ -105,7 +110,18 @@ class Guide:
                 forbidden = forbidden or bool(changes.new(name))
         return Effect(accepts, completed, forbidden)
 
-    def keep(self, accepts: Iterable[Row]) -> None:
-        """Note which kinds of operand positions accept the tensors that are there to stay."""
-        for kind, tensor in accepts:
-            self.accepted[int(kind)].append(int(tensor))
+    def keep(self, accepts: Iterable[Row], tensors: Iterable[Tensor]) -> None:
+        """Note that tensors are there to stay, and what the commits that brought them changed in
+        ``accepts``."""
+        members = self._members
+        for kind, *type in accepts:
+            self._accepted[int(kind)].append(members.setdefault(tuple(type), []))
+        for tensor in tensors:
+            shape = tensor.type.shape
+            if tensor.type.dtype is not None and shape is not None:
+                members.setdefault((tensor.type.dtype, len(shape)), []).append(tensor.id)
+
+    def accepted(self, kind: int) -> list[list[int]]:
+        """The tensors that operand positions of a kind accept, oldest first: one list for each
+        element type and rank."""
+        return self._accepted[kind]

@@ -42,7 +42,7 @@ class Scripted(Growth):
     def run(self):
         self.guide.begin()
         x = self.graph.add_input("x", TensorType("float32", (3, 4)))
-        self.guide.keep(self.guide.commit(entity_facts(x)).accepts)
+        self.guide.keep(self.guide.commit(entity_facts(x)).accepts, [x])
         self.by_id[x.id] = x
         self.by_name = {"x": x}
         self.x = x
