@@ -30,6 +30,7 @@ class Reading(Protocol):
     def number(self, value: int | float) -> Any: ...
     def binary(self, op: str, left: Any, right: Any) -> Any: ...
     def call(self, function: str, args: list[Any]) -> Any: ...
+    def item(self, items: tuple[Any, ...] | None, index: Any) -> Any: ...
     def compare(self, op: str, left: Any, right: Any, symbols: bool) -> Any: ...
     def negation(self, truth: Any) -> Any: ...
     def every(self, truths: Iterable[Any]) -> Any: ...
@@ -55,6 +56,13 @@ class Native:
 
     def call(self, function: str, args: list[Value]) -> Value:
         return FUNCTIONS[function].evaluate(*args)  # type: ignore[no-any-return]
+
+    def item(self, items: tuple[Value, ...] | None, index: Any) -> Value:
+        if items is None or index is None:
+            return None
+        if not -len(items) <= index < len(items):
+            raise IndexError(f"item {index} of a list of {len(items)}")
+        return items[index]  # type: ignore[no-any-return]
 
     def compare(self, op: str, left: Value, right: Value, symbols: bool) -> Truth:
         if symbols:
@@ -135,9 +143,9 @@ def evaluate(expr: ast.Expr, scope: Scope, reading: Reading) -> Any:
         case ast.Member(ast.Name(operand), name):
             return _property(_operand(operand, scope), name.text, reading)
         case ast.Index(ast.Member(ast.Name(operand), ast.Ident("dim")), index):
-            return _item(_operand(operand, scope).shape, evaluate(index, scope, reading))
+            return reading.item(_operand(operand, scope).shape, evaluate(index, scope, reading))
         case ast.Index(base, index):
-            return _item(evaluate(base, scope, reading), evaluate(index, scope, reading))
+            return reading.item(evaluate(base, scope, reading), evaluate(index, scope, reading))
         case _:
             raise TypeError(f"no meaning in a signature: {expr!r}")
 
@@ -237,14 +245,6 @@ def _property(operand: TensorType, name: str, reading: Reading) -> Any:
             return reading.call("prod", [operand.shape])
         case _:
             return operand.shape
-
-
-def _item(items: tuple[Any, ...] | None, index: Any) -> Any:
-    if items is None or index is None:
-        return None
-    if not -len(items) <= index < len(items):
-        raise IndexError(f"item {index} of a list of {len(items)}")
-    return items[index]
 
 
 def _is_present(subject: ast.Expr, scope: Scope) -> bool:
