@@ -120,7 +120,7 @@ def _attention_apart(c: Call) -> Sequence[Ref]:
         sizes = (size, c.shape(2)[-1])
         k, v = (_every_head(c, x, total, s) for x, s in zip((k, v), sizes, strict=True))
     flipped = (*range(rank - 2), rank - 1, rank - 2)
-    scale = size**-0.5 if c["scale"] is None else c["scale"]
+    scale = max(size, 1) ** -0.5 if c["scale"] is None else c["scale"]
     raw = c.add("MatMul", c.x, c.add("Transpose", k, perm=flipped))
     raw = scores = c.add("Mul", raw, c.number(scale, label="scale"))
     if c["softcap"]:
