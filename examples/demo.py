@@ -1,19 +1,23 @@
-"""A tour in half a minute: models with known compiler bugs, what happens to them, and what
-`reprise check` says about them before anything is compiled.
+"""A tour of a minute and a half: what `reprise check` sees in four small models with known compiler
+bugs, then sixty seconds of fuzzing ONNX Runtime around its known bugs, and the report.
 
 The models are made here, from ONNX's own text format. Each bug comes with a twin that differs in
-one detail and is fine. Run it with `make demo`, or `python examples/demo.py [FOLDER]`.
+one detail and is fine. Run it with `make demo`, or `python examples/demo.py [FOLDER]`; each time
+the fuzzer's run gets a new folder in FOLDER.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import signal
 import subprocess
 import sys
-import time
-from collections import Counter
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -88,6 +92,8 @@ CASES = (
         "zeros that a max pool must see, fused into padding that it ignores",
     ),
 )
+REPRISE = (sys.executable, "-m", "reprise")
+TARGET = ("--target", f"onnxruntime=={onnxruntime.__version__}")
 RELU_BETWEEN = "[relu] r = Relu (p)\n            [pool]"
 
 
@@ -137,62 +143,138 @@ def run(path: Path, level: onnxruntime.GraphOptimizationLevel) -> np.ndarray:
     return np.asarray(session.run(None, feeds)[0])
 
 
+def known_bugs(folder: Path) -> dict[str, list[str]]:
+    """The rules that each model in a folder matches, by `reprise check --format json`."""
+    command = [*REPRISE, "check", "--format", "json", *TARGET, str(folder)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        sys.exit(done.stderr)
+    report = json.loads(done.stdout)
+    return {Path(m["path"]).stem: [x["rule"] for x in m["matches"]] for m in report["models"]}
+
+
+def show_models(folder: Path) -> bool:
+    """`reprise check` on one model in full, and on all in short beside what ONNX Runtime makes of
+    them; whether each bug shows and is known, and no twin does or is."""
+    bugs, twins = write_models(folder)
+    known, known_twins = known_bugs(bugs), known_bugs(twins)
+    reprise("check", *TARGET, str(bugs / f"{CASES[0].name}.onnx"))
+    say(f"\nThe same for {len(CASES)} models, and for twins of them that differ in one detail:\n")
+    as_promised = True
+    for case in CASES:
+        happens, twin = (outcome(f / f"{case.name}.onnx") for f in (bugs, twins))
+        found, found_in_twin = known[case.name], known_twins[case.name]
+        say(f"{case.name}: {case.why}")
+        say(f"    check says {listed(found):<12}  ONNX Runtime: {happens}")
+        say(f"    its twin:  {listed(found_in_twin):<12}  ONNX Runtime: {twin}")
+        as_promised &= happens != "right" and bool(found)
+        as_promised &= twin == "right" and not found_in_twin
+    return as_promised
+
+
+def listed(rules: list[str]) -> str:
+    """The rules that a model matches, in words."""
+    return ", ".join(rules) or "no match"
+
+
+def call(*command: str, show: str) -> int:
+    """Run a command as a user would, showing it first. Ctrl-C is the command's, not ours."""
+    say(f"$ {show}")
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        return subprocess.run(command, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def reprise(*arguments: str) -> int:
-    """Run a `reprise` command line as a user would, showing it first."""
-    print(f"$ reprise {' '.join(arguments)}", flush=True)
-    start = time.perf_counter()
-    code = subprocess.run([sys.executable, "-m", "reprise", *arguments], check=False).returncode
-    print(f"  (exit code {code}, {time.perf_counter() - start:.2f} s)\n", flush=True)
-    return code
+    """Run a `reprise` command line."""
+    return call(*REPRISE, *arguments, show=f"reprise {' '.join(arguments)}")
 
 
-def reprise_in_short(*arguments: str) -> None:
-    """Run `reprise check` for its JSON, and print a line for each rule that a model matches."""
-    print(f"$ reprise check --format json {' '.join(arguments)}", flush=True)
-    command = [sys.executable, "-m", "reprise", "check", "--format", "json", *arguments]
-    start = time.perf_counter()
-    report = json.loads(subprocess.run(command, check=False, capture_output=True).stdout)
-    for model in report["models"]:
-        found = Counter((m["rule"], m["title"]) for m in model["matches"])
-        name = Path(model["path"]).name
-        print(f"{name} ({model['nodes']} nodes)" + ("" if found else ": nothing"))
-        for (rule, title), places in found.items():
-            print(f"    {rule}: {title}, in {places} place{'s' if places > 1 else ''}")
-    print(f"  ({time.perf_counter() - start:.2f} s)\n")
+def new_run(folder: Path) -> Path:
+    """A folder for a run that is not there yet."""
+    number = 1
+    while (folder / f"run-{number}").exists():
+        number += 1
+    return folder / f"run-{number}"
 
 
-def heading(text: str) -> None:
-    """A line that starts a part of the tour."""
-    print(f"\n== {text}\n", flush=True)
+def report_of(run: Path) -> dict[str, Any]:
+    """The report on a run, for tools."""
+    command = [*REPRISE, "report", "--format", "json", str(run)]
+    document: dict[str, Any] = json.loads(subprocess.check_output(command))
+    return document
+
+
+def show_again(run: Path, defects: list[dict[str, Any]]) -> None:
+    """Run one finding's script, which needs only the compiler."""
+    told = [d for d in defects if d["folder"] is not None and not d["flaky"]]
+    if not told:
+        say("Nothing was found this time. A minute is short: try `reprise fuzz --time 30m`.")
+        return
+    script = run / told[0]["folder"] / "repro.py"
+    say("Each finding's folder has a script that needs the compiler only, to paste into a report.")
+    say()
+    code = call(sys.executable, str(script), show=f"python {script}")
+    say(f"    (exit code {code}: {'it still fails' if code == 1 else 'it does not fail now'})")
+
+
+def say(text: str = "") -> None:
+    """A line, in its place among what commands print."""
+    print(text, flush=True)
+
+
+def heading(text: str, *explained: str) -> None:
+    """What starts a part of the tour, and a few words on it."""
+    say(f"\n== {text}\n")
+    for paragraph in explained:
+        say(textwrap.fill(paragraph, 96, break_on_hyphens=False))
+        say()
 
 
 def main() -> int:
-    """The tour; returns 0 if everything was as it should be."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo")
-    bugs, twins = write_models(folder)
-    version = onnxruntime.__version__
-    target = ("--target", f"onnxruntime=={version}")
+    """The tour; returns 0 if everything was as it should be, findings or not."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("build/demo"))
+    parser.add_argument("--time", default="60s", help="how long to fuzz")
+    parser.add_argument("--seed", default="1", help="which programs")
+    given = parser.parse_args()
+    folder: Path = given.folder
 
-    heading(f"1. {len(CASES)} small models, run by ONNX Runtime {version}, and their twins")
-    for case in CASES:
-        print(f"{case.name}: {case.why}")
-        print(f"    bug   {outcome(bugs / f'{case.name}.onnx')}")
-        print(f"    twin  {outcome(twins / f'{case.name}.onnx')}")
+    heading(
+        f"1. Known bugs of ONNX Runtime {onnxruntime.__version__}, seen without running anything",
+        "A known bug is a rule: a few lines that look like the graph it is about.",
+    )
+    as_promised = show_models(folder)
 
-    heading("2. What `reprise check` says about them, without running anything")
-    found = reprise("check", *target, str(bugs))
+    run = new_run(folder)
+    heading(
+        f"2. {given.time} of fuzzing ONNX Runtime, around what is known",
+        "Programs grow node by node. A node that completes a known bug is taken back before "
+        "anything is compiled; what is left is run with and without optimisations, and judged by a "
+        "numpy reference. The first seconds go into preparing. Ctrl-C ends it early.",
+    )
+    jobs = str(min(2, os.cpu_count() or 1))
+    target = ("--target", "onnxruntime")
+    options = ("--time", given.time, "--seed", given.seed, "--jobs", jobs, "--out", str(run))
+    fuzzed = reprise("fuzz", *target, *options)
+    if fuzzed not in (0, 1, 130):  # nothing found, something found, stopped
+        return fuzzed
 
-    heading("3. Why: the rule's own lines, and the facts that met them")
-    reprise("check", *target, "--explain", str(bugs / "identity_transpose_gemm.onnx"))
+    heading("3. The report: each defect once")
+    if reprise("report", str(run)) != 0:
+        return 1
 
-    heading("4. The twins are fine, and it knows")
-    clean = reprise("check", *target, str(twins))
+    heading("4. One finding, by itself")
+    show_again(run, report_of(run)["defects"])
 
-    heading("5. Real architectures, from the onnx package, against every rule that ships")
-    reprise_in_short(str(Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"))
-
-    print(f"The models are in {folder}. Try: reprise check --near {twins}")
-    return 0 if (found, clean) == (1, 0) else 1
+    heading("What next")
+    say(f"    open {run / 'report.html'}")
+    say(f"    reprise fuzz --resume {run} --time 10m")
+    say(f"    reprise check --explain {folder / 'bugs'}")
+    say("    docs/fuzzing.md: read a report, make a finding a rule, see it suppressed")
+    return 0 if as_promised else 1
 
 
 if __name__ == "__main__":
