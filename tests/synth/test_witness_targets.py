@@ -1,0 +1,88 @@
+"""Every shipped rule has a witness that its target takes: it compiles and runs the program, or
+fails in the way that the rule is about; it does not refuse it."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import pytest
+
+from reprise.campaign.source import SourceRequest, open_finder
+from reprise.data import data_path
+from reprise.lang.ruleset import load_rules
+from reprise.lower.lowering import lowering
+from reprise.oracle.classify import blame
+from reprise.oracle.verdict import Verdict
+from reprise.synth.witness import Witness
+from reprise.targets.discover import parse_target
+from reprise.targets.interface import Ended, Job
+from reprise.targets.process import Limits, TargetProcess
+
+PATTERNS = load_rules([data_path("rules/bugs")]).patterns
+TARGETS = {
+    "onnxruntime": ("onnxruntime", "", ("onnx",)),
+    "inductor": ("inductor", "REPRISE_TORCH_PYTHON", ("torch",)),
+    "tvm": ("tvm", "REPRISE_TVM_PYTHON", ("onnx", "relax")),  # most are its importer's bugs
+    "tvm_cuda": ("tvm-cuda-compile", "REPRISE_TVM_PYTHON", ("relax",)),
+}
+ON_CUDA = {"ort_31162"}  # loads everywhere, fails there only
+
+
+def of(target):
+    return sorted(n for n, p in PATTERNS.items() if target in p.meta.get("target", ()))
+
+
+def taken(target, name, way):
+    """Whether the target takes a witness that is lowered in this way, and what it said."""
+    spec, variable, _ = TARGETS[target]
+    python = os.environ.get(variable, "") if variable else ""
+    request = SourceRequest(
+        0, target=spec if way == parse_target(spec).lowering else None, lowerings=(way,)
+    )
+    finder, pattern = open_finder(request, name)
+    witness = finder.find(pattern, Random(0), attempts=300)
+    if not isinstance(witness, Witness):
+        return False, f"{name}: no witness"
+    described = parse_target(f"{spec}@{python}" if python else spec)
+    model = lowering(way).lower(witness.program.graph)
+    with TargetProcess(described, Limits(seconds=120)) as process:
+        outcome = process.run(Job(model, witness.program.inputs, described.modes[::-1][:1]))
+    if outcome.ended is not Ended.ANSWERED:
+        return True, outcome.log
+    fault = blame(outcome.results, described.modes[-1], None)
+    if fault is None:
+        return True, ""
+    failure = outcome.results[described.modes[-1]].failure
+    return fault[0] not in (Verdict.INVALID, Verdict.UNSUPPORTED), str(failure)
+
+
+def check(target, name):
+    said = []
+    for way in TARGETS[target][2]:
+        ok, words = taken(target, name, way)
+        if ok:
+            return
+        said.append(f"{way}: {words}")
+    pytest.fail("\n".join(said))
+
+
+@pytest.mark.parametrize("name", of("onnxruntime"))
+def test_onnx_runtime_takes_the_witness(name):
+    check("onnxruntime", name)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("REPRISE_TORCH_PYTHON" not in os.environ, reason="needs torch")
+@pytest.mark.parametrize("name", of("inductor"))
+def test_torch_takes_the_witness(name):
+    check("inductor", name)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("REPRISE_TVM_PYTHON" not in os.environ, reason="needs TVM")
+@pytest.mark.parametrize(
+    ("target", "name"), [(t, name) for t in ("tvm", "tvm_cuda") for name in of(t)]
+)
+def test_tvm_takes_the_witness(target, name):
+    check(target, name)
