@@ -60,14 +60,30 @@ def quiet():
         yield
 
 
+def wild(op: str, instance: Instance) -> bool:
+    """Applications whose values nobody should compare."""
+    a, dtype = instance.attributes, instance.operands[0].dtype if instance.operands else ""
+    match op:
+        case "lrn":  # a denominator near 0
+            return a.get("alpha", 1) < 0 or a.get("bias", 1) <= 0
+        case "prod":  # overflows on the way, or not
+            return dtype == "float16"
+        case "grid_sample":  # the reference is as onnx.reference; torch and ONNX Runtime are not
+            return (a.get("mode"), a.get("padding_mode")) == ("cubic", "border")
+        case "conv1d" | "conv2d" | "conv3d":
+            # torch 2.13.0: F.conv2d(x, w, stride=(1, 2)) in bfloat16 is wrong eagerly (oneDNN)
+            return dtype == "bfloat16" and set(a.get("strides", (1,))) != {1}
+    return False
+
+
 def applications(op: str, seed: str, wanted: int):
     """Random applications that torch supports, until there are enough (or hardly any)."""
     rng, sampler, found = Random(f"{seed} {op}"), Sampler(SIGNATURES[op]), 0
     for _ in range((40 if op in RARE else 15) * wanted):
         instance = sampler.draw(rng)
         assert instance is not None, f"{op}: nothing fits"
-        if op == "lrn" and float(instance.attributes.get("alpha", 1)) < 0:
-            continue  # a denominator near 0
+        if wild(op, instance):
+            continue
         typing = SIGNATURES.check(op, instance.operands, instance.attributes)
         if LOWERING.unsupported(op, instance.operands, typing.attributes) is None:
             yield instance, typing

@@ -2,8 +2,8 @@
 
 ``LOWERING.lower(graph)`` gives UTF-8 text that imports torch alone and defines ``class Model``:
 
-- ``Model.inputs``: the graph's inputs, name to type ("float32[2, 3]"), in the order of ``forward``'s
-  arguments (which are the same names, made identifiers);
+- ``Model.inputs``: the graph's inputs, name to type ("float32[2, 3]"), in the order of
+  ``forward``'s arguments (which are the same names, made identifiers);
 - ``Model()`` takes no arguments; large initializers are its buffers;
 - ``forward`` has a line for each small initializer (so that they are constants to a compiler, which
   folds them; buffers it does not), then one for each node, and returns the tuple of the outputs.

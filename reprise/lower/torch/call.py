@@ -199,18 +199,21 @@ TORCH_NAMES = {
 """Element types that torch spells otherwise."""
 
 
-def number(value: float, dtype: str) -> str:
+def number(value: float, dtype: str, *, saturate: bool = False) -> str:
     """A number as a literal of the element type: what a float attribute means for it. For integers
-    a fraction is cut and the range saturates."""
+    a fraction is cut, and the range saturates or wraps around (infinities and NaN always saturate
+    or are 0)."""
     kind, bits = DTYPES[dtype].kind, DTYPES[dtype].bits
     if kind == "bool":
         return str(bool(value))
-    if kind in ("int", "uint"):
-        low, high = (
-            (-(1 << bits - 1), (1 << bits - 1) - 1) if kind == "int" else (0, (1 << bits) - 1)
-        )
-        return "0" if value != value else str(int(min(max(value, low), high)))
-    return literal(float(value))
+    if kind not in ("int", "uint"):
+        return literal(float(value))
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if kind == "int" else (0, (1 << bits) - 1)
+    if value != value:
+        return "0"
+    if saturate or value in (float("inf"), float("-inf")):
+        return str(int(min(max(value, low), high)))
+    return str((int(value) - low) % (1 << bits) + low)
 
 
 def is_float(dtype: str) -> bool:

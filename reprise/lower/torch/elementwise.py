@@ -102,7 +102,7 @@ def _clip(call: Call) -> str:
                 f"{name}={bound}" if call.shape(operand) == () else f"{name}={bound}.reshape(())"
             )
         elif name in call.attributes:
-            bounds.append(f"{name}={number(call.attributes[name], call.dtype())}")
+            bounds.append(f"{name}={number(call.attributes[name], call.dtype(), saturate=True)}")
     if not bounds:
         return f"{call.name()}.clone()"
     if call.has(1) != call.has(2) and len(bounds) == 2:  # torch takes two numbers or two tensors

@@ -440,9 +440,10 @@ def mean_variance_norm(x: Tensor, axes: Sequence[int]) -> Tensor:
     """(x - mean) / deviation over the axes."""
     if not axes:
         return mean_variance_norm(x[None], [0])[0]
-    mean = x.mean(tuple(axes), keepdim=True)
-    deviation = torch.sqrt(torch.square(x).mean(tuple(axes), keepdim=True) - torch.square(mean))
-    return (x - mean) / (deviation + 1e-9)
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    centered = wide - wide.mean(tuple(axes), keepdim=True)
+    deviation = torch.sqrt(torch.square(centered).mean(tuple(axes), keepdim=True))
+    return (centered / (deviation + 1e-9)).to(x.dtype)
 
 
 def local_response_norm(x: Tensor, size: int, alpha: float, beta: float, bias: float) -> Tensor:
