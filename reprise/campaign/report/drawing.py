@@ -94,8 +94,8 @@ def draw(graph: Graph, highlight: Highlight) -> Markup:
             items.append(_Item(kind, (text,), f"{text}: {tensor.name} {tensor.type}"))
             home, leave = homes[tensor]
             edges.append(Edge(home, len(items) - 1, leave))
-    laid = layered([item.box for item in items], edges)
     hot = {n for n, item in enumerate(items) if item.kind == "op hot"}
+    laid = layered([item.box for item in items], edges, hot)
     lines = [
         tag("path", d=path, class_="flow hot" if {e.source, e.target} <= hot else "flow")
         for e, path in zip(edges, laid.edges, strict=True)

@@ -3,21 +3,23 @@
 The classic method (Sugiyama): every box gets a row below all that it depends on; an edge over
 several rows gets a point in each; rows are ordered by sweeps of barycentres, the ordering with
 the fewest crossings kept; then boxes move as close to their neighbours as their order and their
-widths allow, which is an isotonic regression and solved exactly, row by row. Everything is
-deterministic. Sizes are in the drawing's units; a box's edges leave from its bottom and enter at
-its top.
+widths allow, which is an isotonic regression and solved exactly, row by row. Parts that no edge
+joins are drawn one by one and set like words in lines. Everything is deterministic. Sizes are in
+the drawing's units; a box's edges leave from its bottom and enter at its top.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 BESIDE, BETWEEN = 18.0, 34.0
 """Room between boxes of a row, and between rows."""
+WIDE = 1040.0
+"""Width of a line of parts; a part that is wider has a line of its own."""
 _SWEEPS = 8
 _BEND = 2.0
 """How much more a bend in a long edge costs than a slanted short one."""
@@ -53,13 +55,75 @@ class Layout:
     edges: tuple[str, ...]
 
 
-def layered(boxes: Sequence[Box], edges: Sequence[Edge]) -> Layout:
+Hop = tuple[float, float, float, float]
+"""A curve of an edge: from (x, y) to (x, y)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the drawing, with its own origin: corners, and the hops of each edge."""
+
+    width: float
+    height: float
+    boxes: tuple[tuple[float, float], ...]
+    edges: tuple[tuple[float, tuple[Hop, ...]], ...]
+    """Each starts at this height, straight down to its first hop."""
+
+
+def layered(boxes: Sequence[Box], edges: Sequence[Edge], first: Collection[int] = ()) -> Layout:
     """Lay out. Edges must go from boxes to later ones in the sequence (the order of data flow).
+    Parts with boxes of ``first`` come first.
 
     Raises ValueError for an edge that does not.
     """
     if any(not 0 <= e.source < e.target < len(boxes) for e in edges):
         raise ValueError("an edge must lead from a box to a later one")
+    corners: dict[int, tuple[float, float]] = {}
+    paths: dict[int, str] = {}
+    x = y = tall = wide = 0.0
+    for members in sorted(_parts(boxes, edges), key=lambda m: not set(m) & set(first)):
+        number = {box: n for n, box in enumerate(members)}
+        own = [n for n, e in enumerate(edges) if e.source in number]
+        moved = [
+            Edge(number[e.source], number[e.target], e.leave, e.enter)
+            for e in (edges[n] for n in own)
+        ]
+        part = _part([boxes[n] for n in members], moved)
+        if x and x + part.width > WIDE:
+            x, y, tall = 0.0, y + tall + BETWEEN, 0.0
+        for n, corner in zip(members, part.boxes, strict=True):
+            corners[n] = corner[0] + x, corner[1] + y
+        for n, (start, hops) in zip(own, part.edges, strict=True):
+            paths[n] = _path(start, hops, x, y)
+        wide, tall = max(wide, x + part.width), max(tall, part.height)
+        x += part.width + 2 * BESIDE
+    return Layout(
+        wide,
+        y + tall,
+        tuple(corners[n] for n in range(len(boxes))),
+        tuple(paths[n] for n in range(len(edges))),
+    )
+
+
+def _parts(boxes: Sequence[Box], edges: Sequence[Edge]) -> list[list[int]]:
+    """The boxes that edges join, part by part."""
+    part = list(range(len(boxes)))
+
+    def root(number: int) -> int:
+        while part[number] != number:
+            number = part[number]
+        return number
+
+    for edge in edges:
+        a, b = sorted((root(edge.source), root(edge.target)))
+        part[b] = a
+    found: dict[int, list[int]] = defaultdict(list)
+    for number in range(len(boxes)):
+        found[root(number)].append(number)
+    return list(found.values())
+
+
+def _part(boxes: Sequence[Box], edges: Sequence[Edge]) -> _Part:
     rows = _rows(boxes, edges)
     sizes = list(boxes)
     chains: list[list[int]] = []
@@ -198,7 +262,7 @@ def _drawn(
     order: Sequence[Sequence[int]],
     middles: Sequence[float],
     sizes: Sequence[Box],
-) -> Layout:
+) -> _Part:
     heights = [max((sizes[n].height for n in row), default=0.0) for row in order]
     tops = [0.0]
     for height in heights:
@@ -208,18 +272,28 @@ def _drawn(
     corners = tuple(
         (middles[n] - box.width / 2 - left, tops[rows[n]]) for n, box in enumerate(boxes)
     )
-    paths = []
+    lines = []
     for edge, chain in zip(edges, chains, strict=True):
         x = middles[edge.source] + edge.leave - left
         row = rows[edge.source]
-        path = [f"M{x:.1f} {tops[row] + boxes[edge.source].height:.1f}"]
+        start = tops[row] + boxes[edge.source].height
+        hops: list[Hop] = []
         for number in chain[1:]:
             bottom = tops[row] + heights[row]
             row = rows[number]
             to = middles[number] - left + (edge.enter if number == edge.target else 0.0)
-            half = (bottom + tops[row]) / 2
-            path.append(f"V{bottom:.1f}C{x:.1f} {half:.1f} {to:.1f} {half:.1f} {to:.1f}")
-            path.append(f" {tops[row]:.1f}")
+            hops.append((x, bottom, to, tops[row]))
             x = to
-        paths.append("".join(path))
-    return Layout(right - left, max(0.0, tops[-1] - BETWEEN), corners, tuple(paths))
+        lines.append((start, tuple(hops)))
+    return _Part(right - left, max(0.0, tops[-1] - BETWEEN), corners, tuple(lines))
+
+
+def _path(start: float, hops: Sequence[Hop], x: float, y: float) -> str:
+    """An edge in SVG's terms, moved by (x, y): straight beside boxes, curved between rows."""
+    words = [f"M{hops[0][0] + x:.1f} {start + y:.1f}"]
+    for at, top, to, bottom in hops:
+        half = f"{(top + bottom) / 2 + y:.1f}"
+        words.append(
+            f"V{top + y:.1f}C{at + x:.1f} {half} {to + x:.1f} {half} {to + x:.1f} {bottom + y:.1f}"
+        )
+    return "".join(words)

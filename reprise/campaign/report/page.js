@@ -74,3 +74,13 @@ for (const place of document.querySelectorAll("[data-copies]")) {
   });
   place.append(button);
 }
+for (const drawing of document.querySelectorAll(".drawing")) {
+  const hot = drawing.querySelector(".op.hot");
+  if (hot) {
+    const middle = (e) => (({ left, right, top, bottom }) => [(left + right) / 2, (top + bottom) / 2])(e.getBoundingClientRect());
+    const [x, y] = middle(hot);
+    const [left, top] = middle(drawing);
+    drawing.scrollLeft += x - left;
+    drawing.scrollTop += y - top;
+  }
+}

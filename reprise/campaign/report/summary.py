@@ -53,7 +53,7 @@ class Ranked:
             return plain(self.defect.title)
         blamed = self.defect.signatures[0].signature
         head = f"{blamed.removeprefix('pass:')}: " if blamed.startswith("pass:") else ""
-        where = f"{evidence.get('stage')}: {evidence.get('type')}: "
+        where = "".join(f"{evidence[key]}: " for key in ("stage", "type") if evidence.get(key))
         return plain(f"{head}{where}{message}")
 
 
