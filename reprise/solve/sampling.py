@@ -22,7 +22,7 @@ from typing import Any
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
 from reprise.solve.emit import UNDECIDED, Partial, compile_partial
-from reprise.solve.plan import AttributePlan, Normalise, variables, walk
+from reprise.solve.plan import AttributePlan, Normalise, needed, variables, walk
 from reprise.solve.signatures import Signature
 from reprise.solve.suggestions import MISSING, SUGGESTIONS, Request, Shapes, Suggest
 from reprise.uir.graph import Attribute, TensorType
@@ -36,7 +36,7 @@ _LIKELY = 0.6
 first two members of its domain is taken."""
 
 
-class _Astray(Exception):
+class Astray(Exception):
     """Nothing that could be drawn next would fit."""
 
 
@@ -62,7 +62,18 @@ class _Argument:
     words only, since most other attributes are themselves suggested by shapes."""
 
     value: Partial
-    attributes: tuple[_Attribute, ...]
+    attributes: tuple[PreparedAttribute, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A condition, compiled, and the variables that it mentions: ``doubts`` are what it cannot do
+    without and may be absent, ``doubtful`` all that may be."""
+
+    holds: Partial
+    names: frozenset[str]
+    doubts: tuple[str, ...]
+    doubtful: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +94,7 @@ class _Call:
 
 
 @dataclass(slots=True, eq=False)
-class _Attribute:
+class PreparedAttribute:
     """An attribute, prepared. ``members``: its domain, if that depends on nothing."""
 
     plan: AttributePlan
@@ -125,16 +136,21 @@ class Sampler:
         plan = self.plan = signature.plan
         self._preferred = dtypes
         self._conditions = [part for c in plan.decl.where for part in _conjuncts(c)]
-        self._about: dict[str, list[tuple[Partial, frozenset[str]]]] = {}
+        self._about: dict[str, list[About]] = {}
         for condition in self._conditions:
             if not isinstance(condition, ast.AtomCond):
                 mentioned = frozenset(v.name for v in variables(condition))
-                partial = compile_partial(plan, condition)
+                about = About(
+                    compile_partial(plan, condition),
+                    mentioned,
+                    tuple(n for n in needed(condition) if n in plan.doubtful),
+                    tuple(sorted(mentioned & plan.doubtful)),
+                )
                 for name in sorted(mentioned):
-                    self._about.setdefault(name, []).append((partial, mentioned))
+                    self._about.setdefault(name, []).append(about)
         axes = {s.variable: s for s in plan.steps if isinstance(s, Normalise)}
         self.attributes = {
-            a.variable: _Attribute(
+            a.variable: PreparedAttribute(
                 a,
                 axes.get(a.variable),
                 None if a.default is None or a.optional else compile_partial(plan, a.default),
@@ -190,8 +206,8 @@ class Sampler:
     ) -> Instance | None:
         """One draw, which the signature may still refuse; None if it went astray on the way."""
         try:
-            return _Draw(self, rng, bound, shapes or self.shapes).instance(given)
-        except (_Astray, *UNDECIDED):
+            return Draw(self, rng, bound, shapes or self.shapes).instance(given)
+        except (Astray, *UNDECIDED):
             return None
 
     @cached_property
@@ -209,7 +225,7 @@ class Sampler:
         dtype = self.ports[port].dtype
         if isinstance(dtype, ast.Name):
             return frozenset({dtype.text})
-        return frozenset(self._possible(dtype.name))
+        return frozenset(self.possible(dtype.name))
 
     def port_ranks(self, port: int, most: int = 8) -> frozenset[int]:
         """The ranks, up to ``most``, that an operand may have."""
@@ -223,12 +239,12 @@ class Sampler:
         assert isinstance(splat, ast.Splat)
         low, high = 0, most
         if isinstance(splat.expr, ast.Variable):
-            low, high = self._rank_bounds(splat.expr.name, most)
+            low, high = self.rank_bounds(splat.expr.name, most)
         return frozenset(range(low + fixed, min(high + fixed, most) + 1))
 
     # --- preparation -----------------------------------------------------------------------------
 
-    def _prepare(self, attribute: _Attribute) -> None:
+    def _prepare(self, attribute: PreparedAttribute) -> None:
         plan = attribute.plan
         if attribute.axes is not None:
             attribute.rank = compile_partial(self.plan, attribute.axes.rank)
@@ -283,7 +299,7 @@ class Sampler:
                     calls.append(_Call(suggest, arguments, mine[0]))
         return equations, self._called[name]
 
-    def _lengths(self, attribute: _Attribute) -> tuple[_Argument, ...]:
+    def lengths(self, attribute: PreparedAttribute) -> tuple[_Argument, ...]:
         """What conditions on ``len(V)`` say of a list attribute's length."""
         if not attribute.lengths:
             attribute.lengths = tuple(
@@ -296,12 +312,13 @@ class Sampler:
             )
         return attribute.lengths
 
-    def _possible(self, variable: str) -> list[str]:
-        alone = [partial for partial, names in self._about.get(variable, ()) if names == {variable}]
+    def possible(self, variable: str) -> list[str]:
+        """The element types that the conditions on a variable alone allow."""
+        alone = [a.holds for a in self._about.get(variable, ()) if a.names == {variable}]
         return [name for name in DTYPES if all(_may(p, {variable: name}, {}) for p in alone)]
 
     def _dtypes(self, variable: str) -> list[str]:
-        fit = self._possible(variable)
+        fit = self.possible(variable)
         if self._preferred is not None:
             return [name for name in self._preferred if name in fit]
         return list(_USUAL_DTYPES) if len(fit) == len(DTYPES) else fit
@@ -310,12 +327,12 @@ class Sampler:
         """The ranks that the conditions on a splat's rank, one by one, allow."""
         choices = self._ranks.get(name)
         if choices is None:
-            low, high = self._rank_bounds(name, max(self.shapes.ranks))
+            low, high = self.rank_bounds(name, max(self.shapes.ranks))
             choices = tuple(r for r in self.shapes.ranks if low <= r <= high) or (low,)
             self._ranks[name] = choices
         return choices
 
-    def _rank_bounds(self, name: str, high: int) -> tuple[int, int]:
+    def rank_bounds(self, name: str, high: int) -> tuple[int, int]:
         low = 0
         for condition in self._conditions:
             match condition:
@@ -344,7 +361,7 @@ class Sampler:
         return None
 
 
-class _Draw:
+class Draw:
     """One draw: values of variables, made when something first asks for them."""
 
     def __init__(self, sampler: Sampler, rng: Random, bound: Bound, shapes: Shapes) -> None:
@@ -371,6 +388,7 @@ class _Draw:
             self._check_bound()
         if given:
             self._preset(given)
+        self.prepare()
         for number, port in enumerate(ports):
             if not port.optional and (made[number] is None or port.variadic):
                 made[number] = self._operand(port)
@@ -381,7 +399,7 @@ class _Draw:
                 port.optional
                 and made[number] is None
                 and not port.at_run_time
-                and self.rng.random() < 0.5
+                and self.wants(number)
             ):
                 made[number] = self._operand(port)
         operands: list[TensorType | None] = []
@@ -390,6 +408,13 @@ class _Draw:
         while operands and operands[-1] is None:
             operands.pop()
         return Instance(tuple(operands), self.given)
+
+    def prepare(self) -> None:
+        """Find values before anything is drawn: for those who know more than operands."""
+
+    def wants(self, port: int) -> bool:
+        """Whether an optional operand is to be there."""
+        return self.rng.random() < 0.5
 
     def _preset(self, given: Mapping[str, Attribute]) -> None:
         """Take attributes as given. Axes can be given where the rank is known."""
@@ -410,7 +435,7 @@ class _Draw:
         dtype = port.dtype
         if isinstance(dtype, ast.Name):
             if dtype.text != type.dtype:
-                raise _Astray
+                raise Astray
         else:
             self._bind(dtype.name, type.dtype)
         self.operands[port.name] = type
@@ -420,7 +445,7 @@ class _Draw:
         splat, dims = port.splat, port.dims
         fixed = len(dims) - (splat is not None)
         if len(shape) < fixed or (splat is None and len(shape) != fixed):
-            raise _Astray
+            raise Astray
         for i, dim in enumerate(dims):
             place = i if splat is None or i <= splat else i - len(dims)
             match dim:
@@ -431,19 +456,19 @@ class _Draw:
                     self._bind(name, shape[i:stop] if stop else shape[i:])
                 case ast.Number(value):
                     if shape[place] != value:
-                        raise _Astray
+                        raise Astray
 
     def _bind(self, name: str, value: Any) -> None:
         if self.values.setdefault(name, value) != value:
-            raise _Astray
+            raise Astray
 
     def _check_bound(self) -> None:
         """Go astray at once if what is given cannot fit."""
         values, operands = self.values, self.operands
         for name in values:
-            for partial, names in self.sampler._about.get(name, ()):
-                if names <= values.keys() and not _may(partial, values, operands):
-                    raise _Astray
+            for about in self.sampler._about.get(name, ()):
+                if about.names <= values.keys() and not _may(about.holds, values, operands):
+                    raise Astray
 
     # --- operands --------------------------------------------------------------------------------
 
@@ -454,7 +479,7 @@ class _Draw:
             assert isinstance(splat, ast.Splat) and isinstance(splat.expr, ast.Variable)
             shapes = self._variable(splat.expr.name, self._group)
             if self.first is not None and shapes[0] != self.first:
-                raise _Astray
+                raise Astray
             operands = [TensorType(dtype, shape) for shape in shapes]
             self.operands[port.name] = operands[0]
             return operands
@@ -486,14 +511,14 @@ class _Draw:
         """One of the element types that the conditions which can be decided leave a variable."""
         choices = self.sampler.dtypes[variable]
         if not choices:
-            raise _Astray
+            raise Astray
         name = choices[int(self.rng.random() * len(choices))]
         if self._fits(variable, name):
             return name
         for name in self.rng.sample(choices, len(choices)):
             if self._fits(variable, name):
                 return name
-        raise _Astray
+        raise Astray
 
     def _extent(self, name: str) -> int:
         return self.shapes.extent(self.rng)
@@ -538,12 +563,18 @@ class _Draw:
         before = values.get(variable, MISSING)
         values[variable] = value
         try:
-            return all(_may(partial, values, operands) for partial, _ in about)
+            return all(self.is_open(a) or _may(a.holds, values, operands) for a in about)
         finally:
             if before is MISSING:
                 del values[variable]
             else:
                 values[variable] = before
+
+    def is_open(self, about: About) -> bool:
+        """Whether a condition cannot be judged, since something in it may be absent."""
+        return bool(about.doubts) and not all(
+            name in self.values or self.operands.get(name) is not None for name in about.doubts
+        )
 
     def _suggest(self, name: str) -> Any:
         """A value for a variable from an equation or a shape function that relates it to what is
@@ -574,7 +605,7 @@ class _Draw:
 
     # --- attributes ------------------------------------------------------------------------------
 
-    def _attribute(self, attribute: _Attribute) -> None:
+    def _attribute(self, attribute: PreparedAttribute) -> None:
         """Draw an attribute, or leave it to its default."""
         name = attribute.plan.variable
         if name in self.busy or name in self.values:
@@ -598,7 +629,7 @@ class _Draw:
             pass  # it counts in something that is not drawn yet; asked for again later
         self.busy.discard(name)
 
-    def _choose(self, attribute: _Attribute) -> None:
+    def _choose(self, attribute: PreparedAttribute) -> None:
         for _ in range(_LOOKS):
             value = self._draw_attribute(attribute)
             if value is MISSING:
@@ -609,7 +640,7 @@ class _Draw:
                 self.values[attribute.plan.variable] = resolved
                 return
 
-    def _resolved(self, attribute: _Attribute, value: Any) -> Any:
+    def _resolved(self, attribute: PreparedAttribute, value: Any) -> Any:
         """An axis, or a list of axes, with negative ones resolved."""
         if attribute.rank is None:
             return value
@@ -618,7 +649,7 @@ class _Draw:
             return tuple([axis + rank if axis < 0 else axis for axis in value])
         return value + rank if value < 0 else value
 
-    def _axis_rank(self, attribute: _Attribute, value: Any) -> int:
+    def _axis_rank(self, attribute: PreparedAttribute, value: Any) -> int:
         """The rank that axes count in; where it depends on how many there are, use ``value``."""
         assert attribute.rank is not None
         name = attribute.plan.variable
@@ -629,7 +660,7 @@ class _Draw:
             del self.values[name]
         return rank
 
-    def _draw_attribute(self, attribute: _Attribute) -> Any:
+    def _draw_attribute(self, attribute: PreparedAttribute) -> Any:
         rng, plan = self.rng, attribute.plan
         suggested = self._suggest(plan.variable)
         if suggested is not MISSING and isinstance(suggested, tuple) is plan.type.endswith("s"):
@@ -653,9 +684,9 @@ class _Draw:
             return (self._number(attribute),) * length
         return tuple([self._number(attribute) for _ in range(length)])
 
-    def _length(self, attribute: _Attribute) -> int:
+    def _length(self, attribute: PreparedAttribute) -> int:
         """How many items: as a condition on ``len(V)`` or the default says, else a few."""
-        for argument in self.sampler._lengths(attribute):
+        for argument in self.sampler.lengths(attribute):
             length = self._argument(argument)
             if isinstance(length, int):
                 return length
@@ -663,7 +694,7 @@ class _Draw:
             return len(attribute.plan.default.items)
         return self.rng.choice((0, 1, 2, 3, 4))
 
-    def _number(self, attribute: _Attribute) -> Any:
+    def _number(self, attribute: PreparedAttribute) -> Any:
         rng, plan = self.rng, attribute.plan
         if plan.type.startswith("float"):
             choices = [0.5, 1.0, 2.0, 0.25, 0.0, -1.0]
@@ -677,7 +708,7 @@ class _Draw:
         likely = members[:2] if rng.random() < _LIKELY else members
         return likely[int(rng.random() * len(likely))]
 
-    def _members(self, attribute: _Attribute) -> list[Any]:
+    def _members(self, attribute: PreparedAttribute) -> list[Any]:
         """The values of a domain; of a wide range, the first few; none if there is no domain."""
         if attribute.members is not None:
             return attribute.members
@@ -689,13 +720,13 @@ class _Draw:
                 return self.sampler._range(low, high, self.values)
         return []
 
-    def _axes(self, attribute: _Attribute) -> Any:
+    def _axes(self, attribute: PreparedAttribute) -> Any:
         assert attribute.axes is not None
         rng, word = self.rng, attribute.axes.word
         rank = self._axis_rank(attribute, ())
         count = rank + (word == "axis_or_end")
         if rank + count == 0:
-            raise _Astray
+            raise Astray
         if word in ("axis", "axis_or_end"):
             return rng.randrange(-rank, count)
         chosen = rng.sample(range(rank), rng.randint(1, rank))

@@ -229,7 +229,7 @@ def _smaller(ask: Request) -> Any:
     return tuple(ask.rng.randint(min(1, extent), extent) for extent in ask.args[0])
 
 
-_EQUATIONS = (
+EQUATIONS = (
     "ij,jk->ik",
     "i,i->",
     "ii->i",
@@ -247,9 +247,9 @@ def _equation(ask: Request) -> Any:
     rng, first = ask.rng, ask.first
     if ask.i == 1:
         if first is None:
-            return rng.choice(_EQUATIONS)
-        fit = [e for e in _EQUATIONS if _first_rank(e) == len(first)]
-        return rng.choice(fit) if fit else rng.choice(_EQUATIONS)
+            return rng.choice(EQUATIONS)
+        fit = [e for e in EQUATIONS if _first_rank(e) == len(first)]
+        return rng.choice(fit) if fit else rng.choice(EQUATIONS)
     extents: dict[str, int] = {}
     if first is not None:
         extents = dict(zip(ask.args[1].partition("->")[0].split(",")[0], first, strict=False))
