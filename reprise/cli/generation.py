@@ -17,6 +17,7 @@ _SHARES = {
     "results": "How often a result other than the first is asked for.",
     "expose": "Share of tensors that are outputs though something reads them.",
     "join": "How often a second operand is looked for in the graph.",
+    "backward": "How often a node is made for what the next one's operand must be.",
     "recent": "How often an operand is one of the youngest tensors.",
 }
 _WORDS = (

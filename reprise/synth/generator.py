@@ -120,15 +120,21 @@ class Generator:
         yield from events
 
 
+_Application = tuple[Operator, dict[int, Tensor], Instance, Typing]
+"""An operator with the tensors that are bound to its operands, and what was drawn for the rest."""
+
+
 @dataclass(slots=True)
 class _Candidate:
-    """A node on trial: where the graph and the engine stood before it, and what it brought."""
+    """A node on trial: where the graph and the engine stood before it, and what it brought.
+    ``pending``: the application that it was made for."""
 
     node: Node
     graph_mark: int
     guide_mark: int
     accepts: list[Row]
     effect: Effect
+    pending: _Application | None = None
 
 
 class Growth:
@@ -152,6 +158,7 @@ class Growth:
         self.values: dict[int, Array] = {}
         self.read: set[int] = set()
         self.sources = 0
+        self.pending: _Application | None = None
         self.rejected: Counter[str] = Counter()
         self.completed: dict[str, None] = {}
         self.constant_only = rng.random() < self.options.no_inputs
@@ -208,7 +215,11 @@ class Growth:
         return None
 
     def _propose(self) -> _Candidate | None:
-        """A node on tensors of the graph and, where needed, new sources."""
+        """A node on tensors of the graph and, where needed, new sources; sometimes backwards: the
+        node that makes an operand for another node, which is proposed next."""
+        if self.pending is not None:
+            pending, self.pending = self.pending, None
+            return self._build(*pending)
         operator = self.vocabulary.choose(self.rng)
         bound = self._bind(operator)
         if bound is None:
@@ -219,7 +230,54 @@ class Growth:
         bound, instance, typing = drawn
         if not self._is_allowed(operator, instance, typing):
             return None
+        if self.rng.random() < self.options.backward and self.by_id:
+            candidate = self._produce(operator, bound, instance, typing)
+            if candidate is not None:
+                return candidate
         return self._build(operator, bound, instance, typing)
+
+    def _produce(
+        self,
+        operator: Operator,
+        bound: dict[int, Tensor],
+        instance: Instance,
+        typing: Typing,
+    ) -> _Candidate | None:
+        """Backward insertion: a node whose result is just what an operand of the drawn application
+        must be. The application itself waits for it."""
+        rng = self.rng
+        missing = [
+            i
+            for i, type in enumerate(instance.operands)
+            if type is not None and i not in bound and operator.demanded(i, type.dtype) is None
+        ]
+        if not missing:
+            return None
+        i = missing[int(rng.random() * len(missing))]
+        required = instance.operands[i]
+        assert required is not None
+        makers = self.vocabulary.producers.of(required)
+        if not makers:
+            return None
+        maker = makers[int(rng.random() * len(makers))]
+        young = list(self.by_id.values())[-_YOUNG:]
+        production = maker.producer(rng, required, [t.type for t in young])
+        if production is None:
+            return None
+        producer = self.vocabulary.by_name[maker.signature.name]
+        if not self._is_allowed(producer, production.instance, production.typing):
+            return None
+        given = {port: young[number] for port, number in production.bound.items()}
+        if any(producer.demanded(p, t.type.dtype) is not None for p, t in given.items()):
+            return None
+        candidate = self._build(
+            producer, given, production.instance, production.typing, production.output
+        )
+        if candidate is not None:
+            made = candidate.node.outputs[production.output]
+            assert made is not None
+            candidate.pending = operator, {**bound, i: made}, instance, typing
+        return candidate
 
     def _bind(self, operator: Operator) -> dict[int, Tensor] | None:
         """Tensors of the graph for one operand, or some; nothing if the graph is empty or the
@@ -306,8 +364,10 @@ class Growth:
         bound: dict[int, Tensor],
         instance: Instance,
         typing: Typing,
+        output: int = 0,
     ) -> _Candidate | None:
-        """Put the candidate into the graph and its facts into the engine."""
+        """Put the candidate into the graph and its facts into the engine. Result ``output`` is
+        asked for, besides the first."""
         graph_mark, guide_mark = self.graph.mark(), self.guide.mark()
         sources, accepts = self.sources, list[Row]()
         operands: list[Tensor | None] = []
@@ -340,7 +400,7 @@ class Growth:
             cut = "many_results" in operator.signature.flags
             asked = 1.0 if cut else self.options.results
             results = [
-                (f"v{number}_{j}", type) if j == 0 or self.rng.random() < asked else None
+                (f"v{number}_{j}", type) if j in (0, output) or self.rng.random() < asked else None
                 for j, type in enumerate(outputs)
             ]
         node = self.graph.add_node(
@@ -441,6 +501,7 @@ class Growth:
                 self.read.add(operand.id)
         for completed in candidate.effect.completed:
             self.completed[completed.pattern.name] = None
+        self.pending = candidate.pending
 
     def _take_back(self, candidate: _Candidate) -> None:
         self.guide.take_back(candidate.guide_mark)

@@ -40,6 +40,8 @@ class Options:
     ``expose``: the share of tensors that are graph outputs though something reads them.
     ``join``: how often a second operand is looked for in the graph before one is drawn; ``recent``:
     how often an operand is one of the youngest tensors, which makes programs deep, not wide.
+    ``backward``: how often a node is made backwards, so that its result is what an operand of the
+    next one must be (reshape to (1, 1024) from (1, 32, 32)).
     """
 
     nodes: int = 10
@@ -61,6 +63,7 @@ class Options:
     expose: float = 0.08
     join: float = 0.5
     recent: float = 0.6
+    backward: float = 0.1
 
     def __post_init__(self) -> None:
         """Raises OptionsError for what makes no sense."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from random import Random
 
 from reprise.datalog import Database
 from reprise.lang.core import Row
 from reprise.lang.ruleset import RuleSet
+from reprise.solve.backward import Backward, Producers
 from reprise.solve.sampling import Sampler
 from reprise.solve.signatures import Signature, Signatures
 from reprise.solve.suggestions import Shapes
@@ -92,6 +94,12 @@ class Vocabulary:
             raise OptionsError("no operator is left that these options and the target allow")
         self._cumulative = list(accumulate(weights))
         self.by_name = {operator.name: operator for operator in self.operators}
+
+    @cached_property
+    def producers(self) -> Producers:
+        """The operators by what they can make."""
+        shapes, dtypes = self.shapes, self.dtypes
+        return Producers([Backward(o.signature, shapes, dtypes) for o in self.operators])
 
     def choose(self, rng: Random) -> Operator:
         """An operator, by weight."""

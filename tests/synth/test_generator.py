@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from itertools import pairwise
+
 import pytest
 
 from reprise.lang.dtypes import DTYPES
 from reprise.patterns.match import Matcher
 from reprise.patterns.truth import Truth
-from reprise.synth.generator import Generator
+from reprise.synth.generator import Generator, Growth
 from reprise.synth.options import Options, OptionsError
 from reprise.uir.graph import Role
 from reprise.uir.text import parse_uir, print_uir
@@ -154,6 +156,7 @@ def test_accepts_is_what_comparing_all_positions_with_all_tensors_gives(unguided
         Options(initializers=0.0, no_inputs=0.0),
         Options(no_inputs=1.0),
         Options(special=1.0),
+        Options(backward=1.0),
         Options(include=frozenset({"convolution", "activation"})),
         Options(include=frozenset({"split", "topk", "lstm"})),
         Options(exclude=frozenset({"linear_algebra", "relu"})),
@@ -191,6 +194,32 @@ def test_empty_extents_occur_when_asked_for(shipped, signatures):
     generator = Generator(shipped, signatures, Options(empty=0.0), 3)
     tensors = [t for i in range(20) for t in generator.program(i).program.graph.tensors]
     assert not any(0 in t.type.shape for t in tensors)
+
+
+def test_backward_insertion_makes_what_the_next_node_reads(shipped, signatures, monkeypatch):
+    generator = Generator(shipped, signatures, Options(backward=0.5), 3)
+    made = []
+    produce = Growth._produce
+
+    def watched(growth, operator, bound, instance, typing):
+        candidate = produce(growth, operator, bound, instance, typing)
+        if candidate is not None:
+            made.append((candidate.node, operator.name))
+        return candidate
+
+    monkeypatch.setattr(Growth, "_produce", watched)
+    followed = 0
+    for index in range(20):
+        made.clear()
+        nodes = generator.program(index).program.graph.nodes
+        following = dict(pairwise(nodes))
+        for producer, name in made:
+            consumer = following.get(producer)
+            if consumer is not None:
+                assert consumer.op == name
+                assert any(t is not None and t.producer is producer for t in consumer.inputs)
+                followed += 1
+    assert followed > 5
 
 
 @pytest.mark.parametrize(
