@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-
 from itertools import pairwise
 
 import pytest
