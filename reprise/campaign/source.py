@@ -21,6 +21,7 @@ from reprise.synth.generator import Generator, Unsupported
 from reprise.synth.options import Options
 from reprise.synth.vocabulary import WhyNot
 from reprise.synth.witness import WitnessFinder
+from reprise.targets.support import Support, forbidden, target_rules
 from reprise.uir.graph import Attribute, Scalar, TensorType
 
 RULE_TARGETS: Mapping[str, tuple[str, ...]] = {"tvm-cuda-compile": ("tvm_cuda",)}
@@ -51,8 +52,8 @@ class SourceRequest:
 def open_source(request: SourceRequest) -> Generator:
     """The generator of a request. Raises RulesError for bad rules and OptionsError for options
     that leave nothing to generate."""
-    target_rules = [] if request.target is None else _target_rules(request.target)
-    rules = load_rules([*_bug_rules(request.rules), *target_rules])
+    limits = [] if request.target is None else target_rules(request.target)
+    rules = load_rules([*_bug_rules(request.rules), *limits])
     signatures = _signatures(request.rules)
     return Generator(
         rules,
@@ -62,7 +63,7 @@ def open_source(request: SourceRequest) -> Generator:
         patterns=known_bugs(rules, request.target, request.version) if request.guided else (),
         unsupported=_unsupported(request.lowerings),
         why_not=None if request.target is None else _support(request.target),
-        forbidden=_forbidden(rules, target_rules),
+        forbidden=forbidden(rules, limits),
         environment=request.environment,
         opset=request.opset,
     )
@@ -102,7 +103,8 @@ def _unsupported(lowerings: Sequence[str]) -> Unsupported | None:
 
 
 def known_bugs(rules: RuleSet, target: str | None, version: str | None = None) -> list[Pattern]:
-    """The patterns about a target (all, if it is None) whose ``affects`` includes the version."""
+    """The patterns about a target (all, if it is None) whose ``affects`` includes the version. Not
+    those about its back ends: what only ``tvm_cuda`` does is no concern of a run on a CPU."""
     from packaging.version import Version
 
     if target is None:
@@ -111,7 +113,11 @@ def known_bugs(rules: RuleSet, target: str | None, version: str | None = None) -
         Target(name, None if version is None else Version(version))
         for name in RULE_TARGETS.get(target, (target,))
     ]
-    return [p for p in rules.patterns.values() if any(concerns(p, one) for one in asked)]
+    return [
+        pattern
+        for pattern in rules.patterns.values()
+        if any(t.name in pattern.meta.get("target", ()) and concerns(pattern, t) for t in asked)
+    ]
 
 
 def _bug_rules(paths: Sequence[Path]) -> list[Path]:
@@ -122,23 +128,6 @@ def _signatures(paths: Sequence[Path]) -> Signatures:
     return Signatures.load(p for p in rule_files(paths) if " op " in f" {p.read_text()}")
 
 
-def _target_rules(target: str) -> list[Path]:
-    """The file with what the target does not do, where there is one."""
-    path = data_path("rules/targets") / f"{target}.rules"
-    return [path] if path.is_file() else []
-
-
 def _support(target: str) -> WhyNot | None:
-    from reprise.targets.support import Support
-
     why_not: WhyNot = Support.load(target).why_not
     return why_not
-
-
-def _forbidden(rules: RuleSet, files: Sequence[Path]) -> list[str]:
-    """The relations whose rows make a program invalid for the target: the violations of its
-    constraints, and its deny rules."""
-    paths = {str(path) for path in files}
-    constraints = [c.name for c in rules.constraints.values() if c.span.file in paths]
-    denies = [name for name, many in rules.denies.items() if many[0].span.file in paths]
-    return [*constraints, *denies]
