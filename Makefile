@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint types unit docs bench dev clean
+.PHONY: demo test lint types unit docs bench browser dev clean
 
 demo: $(VENV)/.base
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
@@ -28,6 +28,12 @@ docs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/engine.py
+
+# For the tests of the report's page, which are skipped without it. REPRISE_CHROMIUM names another.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		chromium fonts-dejavu-core >/dev/null; }
 
 dev: $(VENV)/.dev
 

@@ -141,6 +141,15 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert "<img src=x onerror" in found.text  # shown
 
 
+def test_a_program_that_cannot_be_read_is_shown_as_it_is(tmp_path: Path) -> None:
+    path = run(tmp_path / "r", [defect(0, "a")])
+    (path / "findings" / "00000000" / "program.uir").write_text("x: float32[2]\ny = nonsense(x)\n")
+    found = read(html(path))
+    assert "The program cannot be read: " in found.text
+    assert "y = nonsense(x)" in found.text
+    assert "print('fails')" in found.text
+
+
 def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     path = wrong(tmp_path / "r")
     assert html(path) == html(path)
@@ -155,9 +164,9 @@ def test_a_run_of_nothing_has_a_page(tmp_path: Path) -> None:
 def test_a_long_run_has_a_page_of_a_few_megabytes_in_seconds(tmp_path: Path) -> None:
     counts = {f"d{number}": 1 + number % 40 for number in range(500)}
     path = run(tmp_path / "r", counted(counts, 100_000))
-    start = time.monotonic()
+    start = time.process_time()
     text = html(path)
-    assert time.monotonic() - start < 30
+    assert time.process_time() - start < 10
     assert len(text) < 5_000_000
     found = read(text)
     assert {f"D{number}" for number in range(1, 501)} <= set(found.ids)

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from reprise.campaign.records import Record
+from reprise.oracle.verdict import Verdict
 from tests.campaign.reported import counted, run
 from tests.conftest import Run
+from tests.docs.test_formats import documented, keys
 
 
 @pytest.fixture
@@ -67,3 +70,24 @@ def test_compare(reprise: Run, tmp_path: Path) -> None:
     found = json.loads(reprise("compare", "u", "g", "--format", "json").stdout)
     assert found["comparisons"][0]["lost"] == ["signature of c"]
     assert reprise("compare", "u").returncode == 2
+
+
+METRICS = {
+    "reports", "defects", "repeats", "repeat_share", "effective_defects", "weighted_redundancy",
+    "duplicate_pairs", "largest_share",
+}  # fmt: skip
+OPEN = frozenset({"options", "versions", "verdicts", "suppressed", "completed"})
+
+
+def ours(index: int) -> Record:
+    return Record(index, Verdict.INVALID, "bad", "our fault")
+
+
+def test_every_key_is_documented(reprise: Run, tmp_path: Path) -> None:
+    run(tmp_path / "u", [*counted({"a": 4}, 9, r=1), ours(9)], guided=False)
+    run(tmp_path / "g", counted({"b": 25}, 30))
+    for command, given, free in (("report", ["u"], OPEN), ("compare", ["u", "g"], frozenset())):
+        found = keys(json.loads(reprise(command, *given, "--format", "json").stdout), free)
+        told = documented(f"reprise {command}") | METRICS
+        users = {v.value for v in Verdict} | {"onnxruntime", "ort_32228"}
+        assert told - users == found - users

@@ -302,7 +302,7 @@ class _Page:
     def _graph(self, folder: Path) -> tuple[Graph | None, str]:
         """The finding's program, while there is room for it; else why not."""
         if self._left <= 0:
-            return None, f"Left out to keep this page small; see {relative(folder, self.run)}."
+            return None, f"Left out to keep this page small: see {relative(folder, self.run)}."
         path = folder / "program.uir"
         try:
             return parse_uir(path.read_text("utf-8"), str(path), self._signatures), ""
@@ -326,21 +326,21 @@ class _Page:
         )
 
     def _texts(self, id_: str, folder: Path, graph: Graph | None, problem: str) -> list[Markup]:
-        if graph is None:
-            return [tag("p", problem, class_="soft small")]
-        blocks = [_block("Program text", f"{id_}-program", print_uir(graph, limit=_FEW))]
-        try:
-            script = (folder / "repro.py").read_text("utf-8", "replace")
-        except OSError:
-            script = ""
-        if len(script) > _SCRIPT:
-            said = f"Too long for this page: {relative(folder, self.run)}/repro.py"
-            blocks.append(tag("p", said, class_="soft small"))
-        elif script:
-            blocks.append(_block("Reproducer", f"{id_}-repro", script))
-        for block in blocks:
-            self._spent(block)
-        return blocks
+        """The program's text and the reproducer, closed, while there is room for them."""
+        found = [tag("p", problem, class_="soft small")] if problem else []
+        if self._left <= 0:
+            return found
+        program = _text(folder / "program.uir") if graph is None else print_uir(graph, limit=_FEW)
+        for title, name, text in (
+            ("Program text", "program", program),
+            ("Reproducer", "repro", _text(folder / "repro.py")),
+        ):
+            if len(text) > _SCRIPT:
+                said = f"{title}: too long for this page; see {relative(folder, self.run)}."
+                found.append(tag("p", said, class_="soft small"))
+            elif text:
+                found.append(self._spent(_block(title, f"{id_}-{name}", text)))
+        return found
 
     def _spent(self, markup: Markup) -> Markup:
         self._left -= len(markup)
@@ -366,6 +366,14 @@ class _Page:
 
 
 # --- pieces --------------------------------------------------------------------------------------
+
+
+def _text(file: Path) -> str:
+    """What a file holds; nothing, if it cannot be read."""
+    try:
+        return file.read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _section(title: str, *children: Markup | str) -> Markup:
