@@ -417,7 +417,9 @@ def _names(infos: Sequence[RunInfo]) -> list[str]:
         parts = ["guided" if info.guided else "unguided"]
         for name in varying:
             if name == "rules":
-                parts.append(f"{len(info.rules)} rules ({info.rules_hash[:6]})")
+                number = len(info.rules)
+                word = "rule" if number == 1 else "rules"
+                parts.append(f"{number} {word} ({info.rules_hash[:6]})")
             elif setting.get(name) is not None:
                 value = setting[name]
                 shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -113,10 +113,10 @@ def test_options_and_rules_make_configurations(tmp_path: Path) -> None:
     ]
     names = [c.name for c in Comparisons(runs).configurations]
     assert names == [
-        "unguided, nodes 5, 1 rules (abc)",
-        "guided, nodes 5, 1 rules (abc)",
-        "guided, nodes 9, 1 rules (abc)",
-        "guided, nodes 9, 1 rules (zz)",
+        "unguided, nodes 5, 1 rule (abc)",
+        "guided, nodes 5, 1 rule (abc)",
+        "guided, nodes 9, 1 rule (abc)",
+        "guided, nodes 9, 1 rule (zz)",
     ]
 
 

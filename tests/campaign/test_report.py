@@ -11,6 +11,7 @@ import pytest
 
 from reprise.campaign.records import End, Record
 from reprise.campaign.report.document import document
+from reprise.campaign.report.page import page
 from reprise.campaign.report.summary import Report, middle, plain
 from reprise.campaign.report.text import console, show
 from reprise.campaign.store import Run
@@ -98,7 +99,7 @@ def test_hostile_texts_cannot_steer_a_terminal(
     assert "[red]" in said  # shown, not obeyed
 
 
-@pytest.mark.parametrize("damage", ["gone", "cut", "odd"])
+@pytest.mark.parametrize("damage", ["gone", "cut", "odd", "evidence"])
 def test_a_damaged_finding_is_told_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
@@ -107,10 +108,17 @@ def test_a_damaged_finding_is_told_and_stops_nothing(
     if damage == "gone":
         shutil.rmtree(folder)
     else:
-        (folder / "finding.json").write_text('{"id": ' if damage == "cut" else '{"id": 1}')
+        whole = json.loads((folder / "finding.json").read_text())
+        texts = {
+            "cut": '{"id": ',
+            "odd": '{"id": 1}',
+            "evidence": json.dumps({**whole, "evidence": [1]}),
+        }
+        (folder / "finding.json").write_text(texts[damage])
     found = document(report(path))
     assert [d["count"] for d in found["defects"]] == [1, 1]
     assert "repro.py" in text(path, monkeypatch)
+    assert page(report(path)).count("<article") == 2
 
 
 def test_of_several_findings_a_sure_one_is_shown(tmp_path: Path) -> None:

@@ -479,11 +479,12 @@ def _evidence(evidence: Mapping[str, Any], raw: Mapping[str, Any]) -> Markup:
 def _difference(difference: Mapping[str, Any]) -> list[tuple[str, Any]]:
     output = difference.get("output", "?")
     name = f"output {output}"
-    if "first_index" not in difference:
+    place = difference.get("first_index")
+    if not isinstance(place, list):
         kind = difference.get("kind", "differs")
         said = f"{kind}: {difference.get('actual')}, expected {difference.get('expected')}"
         return [(name, said)]
-    index = ", ".join(map(str, difference["first_index"]))
+    index = ", ".join(map(str, place))
     return [
         (name, f"{difference.get('count')} of {difference.get('total')} elements differ"),
         ("first at", f"[{index}]: {difference.get('actual')}, expected "

@@ -167,11 +167,19 @@ class Report:
         for finding in candidates[:3]:
             assert finding.folder is not None
             try:
-                return Ranked(defect, pattern, finding, read_detail(finding.folder))
+                return Ranked(defect, pattern, finding, _detail(finding.folder))
             except StoreError as error:
                 problem = problem or str(error)
         best = candidates[0] if candidates else None
         return Ranked(defect, pattern, best, None, problem)
+
+
+def _detail(folder: Path) -> Detail:
+    """A finding's description, of the form that a report relies on. Raises StoreError."""
+    detail = read_detail(folder)
+    if not isinstance(detail.evidence, dict) or not isinstance(detail.title, str):
+        raise StoreError(f"{folder / 'finding.json'}: damaged (not what a campaign writes)")
+    return detail
 
 
 def _awkwardness(finding: Finding) -> tuple[bool, int, int]:
