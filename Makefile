@@ -27,7 +27,8 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.generation
 
 # For the tests of the report's page, which are skipped without it. REPRISE_CHROMIUM names another.
 browser:

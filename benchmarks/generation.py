@@ -1,0 +1,330 @@
+"""The generation benchmark: programs per CPU second, by size and number of known bugs.
+
+``python -m benchmarks.generation [--json FILE] [--quick] [--nnsmith PYTHON] [--executed SECONDS]``
+
+Every cell makes programs of so many nodes around so many patterns; cells take turns, several times,
+and the best turn counts: other programs on the machine only ever slow one down. A second, slower
+pass over the same programs says where the time goes: *solve* (the sampler), *facts*, *match* (the
+engine: commits and taking back), *lower* (to ONNX, not part of the rate), *propose* (the rest).
+
+``--nnsmith``: an interpreter that has NNSmith, for the same sizes in the same run:
+
+    python3.11 -m venv .nnsmith
+    .nnsmith/bin/pip install 'nnsmith[torch]==0.1.0' torch --extra-index-url \\
+        https://download.pytorch.org/whl/cpu
+    python -m benchmarks.generation --nnsmith .nnsmith/bin/python
+
+``--executed``: CPU seconds for each of two runs that also execute what they make on ONNX Runtime,
+optimised and not, guided and unguided in turns: what guidance costs in tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.known_bugs import known_bugs
+from reprise.campaign.source import SourceRequest, open_source
+from reprise.lower.lowering import lowering
+from reprise.solve.sampling import Sampler
+from reprise.solve.signatures import Signatures
+from reprise.synth import generator as synthesis
+from reprise.synth.generator import Generator
+from reprise.synth.guide import Guide
+from reprise.synth.options import Options
+
+SIZES = (5, 10, 20, 40)
+PATTERNS = (0, 40, 200)
+STAGES = ("propose", "solve", "facts", "match", "lower")
+
+
+@dataclass
+class Cell:
+    """One size and number of patterns. ``rates``: programs per CPU second, turn by turn;
+    ``stages``: microseconds of CPU time for each node. ``start``: seconds until the generator is
+    there, and then until its first program."""
+
+    nodes: int
+    patterns: int
+    start: tuple[float, float]
+    rejected: int = 0
+    rates: list[float] = field(default_factory=list)
+    stages: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def best(self) -> float:
+        return max(self.rates)
+
+
+def timed(action: Callable[[], object]) -> float:
+    """CPU time of ``action``."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def settle() -> None:
+    """As fuzzing does once its generator stands: what lives from now on is not searched for
+    garbage again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+class Bench:
+    """A generator, and the programs that its cell makes."""
+
+    def __init__(self, nodes: int, patterns: int, signatures: Signatures) -> None:
+        rules, chosen = known_bugs(patterns)
+        options = Options(nodes=nodes)
+        made: list[Generator] = []
+        create = timed(
+            lambda: made.append(Generator(rules, signatures, options, 1, patterns=chosen))
+        )
+        self.generator = made[0]
+        first = timed(lambda: self.generator.program(0))
+        self.cell = Cell(nodes, patterns, (create, first))
+        self.count = max(10, 1_000 // nodes)
+        self.make()  # rules are compiled when they are first needed
+        self.generator.guide.database.save()
+
+    def make(self) -> None:
+        """The cell's programs."""
+        rejected = 0
+        for index in range(self.count):
+            rejected += self.generator.program(index).rejected.total()
+        self.cell.rejected = rejected
+
+    def turn(self) -> None:
+        """One measurement of the rate."""
+        self.cell.rates.append(self.count / timed(self.make))
+
+    def split(self) -> None:
+        """Where the time goes."""
+        spent: dict[str, float] = defaultdict(float)
+        lower = lowering("onnx")
+
+        def run() -> None:
+            for index in range(self.count):
+                graph = self.generator.program(index).program.graph
+                start = time.thread_time()
+                if all(
+                    lower.unsupported(n.op, [t and t.type for t in n.inputs], n.attributes) is None
+                    for n in graph.nodes
+                ):
+                    lower.lower(graph)
+                spent["lower"] += time.thread_time() - start
+
+        with watched(spent):
+            total = timed(run)
+        spent["propose"] = total - sum(spent.values())
+        nodes = self.count * self.cell.nodes
+        self.cell.stages = {stage: spent[stage] / nodes * 1e6 for stage in STAGES}
+
+
+@contextmanager
+def watched(spent: dict[str, float]) -> Iterator[None]:
+    """Count the time in the functions that stages consist of. They do not call each other."""
+
+    def counting(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **named: Any) -> Any:
+            start = time.thread_time()
+            try:
+                return function(*arguments, **named)
+            finally:
+                spent[stage] += time.thread_time() - start
+
+        return wrapped
+
+    places: list[tuple[Any, str, str]] = [
+        (Sampler, "typed", "solve"),
+        (synthesis, "entity_facts", "facts"),
+        *((Guide, name, "match") for name in ("begin", "commit", "take_back")),
+    ]
+    before = [getattr(owner, name) for owner, name, _ in places]
+    for (owner, name, stage), function in zip(places, before, strict=True):
+        setattr(owner, name, counting(stage, function))
+    try:
+        yield
+    finally:
+        for (owner, name, _), function in zip(places, before, strict=True):
+            setattr(owner, name, function)
+
+
+# --- peers and the whole loop --------------------------------------------------------------------
+
+
+def nnsmith(python: str, nodes: int, count: int) -> dict[str, Any]:
+    """What NNSmith makes of the same size; an ``error`` if it cannot be run."""
+    script = Path(__file__).with_name("nnsmith_peer.py")
+    done = subprocess.run(
+        [python, str(script), str(nodes), str(count)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return {"nodes": nodes, "error": lines[-1] if lines else f"ended with {done.returncode}"}
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+class Executor:
+    """Makes tests for ONNX Runtime and runs them, optimised and not."""
+
+    def __init__(self, guided: bool, seed: int) -> None:
+        import onnxruntime
+
+        onnxruntime.set_default_logger_severity(4)
+        self.runtime = onnxruntime
+        self.lowering = lowering("onnx")
+        request = SourceRequest(seed, target="onnxruntime", guided=guided, lowerings=("onnx",))
+        self.source = open_source(request)
+        self.tests = 0
+        self.failures = 0
+
+    def run(self, seconds: float) -> float:
+        """Tests for so many CPU seconds; how long it took."""
+        start = time.process_time()
+        while time.process_time() - start < seconds:
+            self.test()
+        return time.process_time() - start
+
+    def test(self) -> None:
+        """One test."""
+        runtime = self.runtime
+        program = self.source.program(self.tests).program
+        self.tests += 1
+        model = self.lowering.lower(program.graph)
+        for level in ("ORT_DISABLE_ALL", "ORT_ENABLE_ALL"):
+            options = runtime.SessionOptions()
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
+            try:
+                session = runtime.InferenceSession(
+                    model, options, providers=["CPUExecutionProvider"]
+                )
+                session.run(None, dict(program.inputs))
+            except Exception:
+                self.failures += 1
+                return
+
+
+def executed(seconds: float, turns: int = 6) -> dict[str, Any]:
+    """Tests per CPU second, guided and unguided in turns; the order alternates."""
+    executors = {True: Executor(True, 7), False: Executor(False, 7)}
+    for executor in executors.values():
+        executor.run(seconds / turns)  # compiles and warms up
+    settle()
+    ratios = []
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(turns):
+        for guided in (True, False) if turn % 2 else (False, True):
+            executor = executors[guided]
+            before = executor.tests
+            taken = executor.run(seconds / turns)
+            rates[guided].append((executor.tests - before) / taken)
+        ratios.append(rates[True][-1] / rates[False][-1])
+    return {
+        "guided_per_second": statistics.median(rates[True]),
+        "unguided_per_second": statistics.median(rates[False]),
+        "fewer_percent": 100 * (1 - statistics.median(ratios)),
+        "ratios": ratios,
+        "failures": {"guided": executors[True].failures, "unguided": executors[False].failures},
+        "tests": {"guided": executors[True].tests, "unguided": executors[False].tests},
+    }
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+def table(cells: list[Cell], peers: dict[int, dict[str, Any]]) -> str:
+    """Programs per CPU second, and what the stages take."""
+    by_place = {(cell.nodes, cell.patterns): cell for cell in cells}
+    sizes = sorted({cell.nodes for cell in cells})
+    counts = sorted({cell.patterns for cell in cells})
+    lines = ["programs a CPU second" + "".join(f"{f'{n} nodes':>16}" for n in sizes)]
+    for count in counts:
+        best = [by_place[n, count].best for n in sizes]
+        base = [by_place[n, counts[0]].best for n in sizes]
+        shown = [
+            f"{b:,.0f}" + ("" if count == counts[0] else f" ({b / a:.0%})")
+            for a, b in zip(base, best, strict=True)
+        ]
+        lines.append(f"{f'{count} patterns':21}" + "".join(f"{text:>16}" for text in shown))
+    if peers:
+        shown = []
+        for n in sizes:
+            peer = peers.get(n, {"error": "not run"})
+            if "error" in peer:
+                shown.append("–")
+            else:
+                rate = peer["programs"] / peer["seconds"]
+                shown.append(f"{rate:,.1f} ({by_place[n, counts[0]].best / rate:,.0f}×)")
+        lines.append(f"{'NNSmith':21}" + "".join(f"{text:>16}" for text in shown))
+    lines += ["", "µs of CPU time a node" + "".join(f"{stage:>10}" for stage in STAGES)]
+    for cell in cells:
+        name = f"{cell.nodes} nodes, {cell.patterns} patterns"
+        lines.append(f"{name:21}" + "".join(f"{cell.stages[s]:>10.1f}" for s in STAGES))
+    lines += ["", "seconds of CPU time until there is a generator, and then a first program"]
+    for cell in cells:
+        if cell.nodes == sizes[0]:
+            lines.append(
+                f"{f'{cell.patterns} patterns':21}{cell.start[0]:>8.2f}{cell.start[1]:>8.2f}"
+            )
+    lines += [peer["error"] for peer in peers.values() if "error" in peer]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="write all numbers to this file")
+    parser.add_argument("--quick", action="store_true", help="two sizes, few turns: a minute")
+    parser.add_argument("--nnsmith", metavar="PYTHON", help="an interpreter that has NNSmith")
+    parser.add_argument(
+        "--executed", type=float, metavar="SECONDS", help="also run tests on ONNX Runtime"
+    )
+    arguments = parser.parse_args()
+    signatures = Signatures.load()
+    benches = [
+        Bench(nodes, patterns, signatures)
+        for nodes in (SIZES[:2] if arguments.quick else SIZES)
+        for patterns in PATTERNS
+    ]
+    settle()
+    peers = {}
+    for turn in range(3 if arguments.quick else 8):
+        for bench in benches:
+            bench.turn()
+        print(f"  turn {turn + 1}", file=sys.stderr, flush=True)
+    for bench in benches:
+        bench.split()
+    cells = [bench.cell for bench in benches]
+    if arguments.nnsmith:
+        for nodes in sorted({cell.nodes for cell in cells}):
+            count = max(4, (200 if arguments.quick else 400) // nodes)
+            peers[nodes] = nnsmith(arguments.nnsmith, nodes, count)
+    print(table(cells, peers))
+    numbers: dict[str, Any] = {"cells": [asdict(cell) for cell in cells], "nnsmith": peers}
+    if arguments.executed:
+        numbers["executed"] = found = executed(arguments.executed)
+        print(
+            f"\ntests a CPU second on ONNX Runtime: {found['guided_per_second']:.0f} guided, "
+            f"{found['unguided_per_second']:.0f} unguided: {found['fewer_percent']:.1f} % fewer"
+        )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
