@@ -46,6 +46,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -83,12 +84,20 @@ class Backward:
         dtypes: Sequence[str] | None = None,
     ) -> None:
         self.signature = signature
-        self.inverter = Inverter(signature, shapes, dtypes)
         self.counts: Counter[str] = Counter()
+        self._drawn_from = shapes, dtypes
         self._kept: dict[Any, Answer] = {}
-        self._results = self.inverter.plan.decl.results
         self._many = "many_results" in signature.flags
         self._typed = "untyped" not in signature.flags
+
+    @cached_property
+    def inverter(self) -> Inverter:
+        """The opened signature, made when it is first needed (2 ms)."""
+        return Inverter(self.signature, *self._drawn_from)
+
+    @property
+    def _results(self) -> tuple[tuple[ast.Ident | None, ast.TypeExpr], ...]:
+        return self.inverter.plan.decl.results
 
     def inputs_for(
         self,
@@ -123,16 +132,21 @@ class Backward:
         available: Sequence[TensorType] = (),
         *,
         tries: int = 2,
+        most: int = 8,
         solver: bool = False,
     ) -> Production | None:
         """A node with a result of the required type, made from one of the available types if that
-        is possible; the earlier in the list the better. None if none is found."""
+        is possible; the earlier in the list the better, and of those that an operand may be the
+        first ``most`` are tried. None if none is found."""
         outputs = [i for i in range(len(self._results)) if self._may_be(i, required)]
         rng.shuffle(outputs)
         for output in outputs:
             results = self._results_with(rng, output, required)
+            left = most
             for number, type in enumerate(available):
-                for port in self._ports_for(rng, type):
+                ports = self._ports_for(rng, type) if left else []
+                left -= bool(ports)
+                for port in ports:
                     found = self._native(rng, results, {port: type}, _NOTHING, tries)
                     if found is not None:
                         self.counts["native"] += 1
@@ -146,7 +160,8 @@ class Backward:
 
     def may_produce(self, required: TensorType) -> bool:
         """Whether, as far as element type and rank say, some result can be of this type."""
-        return any(self._may_be(i, required) for i in range(len(self._results)))
+        results = self.signature.plan.decl.results
+        return any(self._may_be(i, required) for i in range(len(results)))
 
     # --- native ----------------------------------------------------------------------------------
 
@@ -292,22 +307,23 @@ class Backward:
     # --- producing -------------------------------------------------------------------------------
 
     def _may_be(self, output: int, type: TensorType) -> bool:
-        declared = self._results[output][1]
+        declared = self.signature.plan.decl.results[output][1]
         if not self._typed or type.shape is None or None in type.shape:
             return False
-        if isinstance(declared.dtype, ast.Name):
-            if declared.dtype.text != type.dtype:
-                return False
-        elif type.dtype not in self.inverter.possible(declared.dtype.name):
+        if isinstance(declared.dtype, ast.Name) and declared.dtype.text != type.dtype:
             return False
         dims = declared.shape or ()
         splats = sum(isinstance(dim, ast.Splat) for dim in dims)
         rank, least = len(type.shape), len(dims) - splats
         if self._many:
-            return rank > 0
+            least = 1
+        if rank < least or (rank > least and not splats):
+            return False
         if any(isinstance(dim, ast.Wildcard) for dim in dims):
             return False
-        return rank >= least if splats else rank == least
+        if isinstance(declared.dtype, ast.Name):
+            return True
+        return type.dtype in self.inverter.possible(declared.dtype.name)
 
     def _results_with(
         self, rng: Random, output: int, required: TensorType
