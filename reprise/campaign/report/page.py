@@ -145,7 +145,7 @@ class _Page:
         note = tag("p", "With one defect left, C is 100 % and ²D is 1 whatever the number of "
                    "reports: compare runs by B and B−U.", class_="soft small")  # fmt: skip
         heads = ("figure", "all findings", "crashes", "what it says")
-        return _section("Redundancy", _table(heads, rows, right=(1, 2)), note)
+        return _section("Redundancy", _table(heads, rows, right=(1, 2), id="figures"), note)
 
     def _suppressed(self) -> Markup:
         if not self.run.info.guided:
