@@ -122,6 +122,13 @@ class Inverter(Sampler):
                 not (isinstance(e.left.tree, ast.Variable) and e.left.tree.name[0] == "_")
             ),
         )
+        self.alternatives = [
+            equations
+            for condition in self._conditions
+            if isinstance(condition, ast.Or)
+            and len(equations := tuple(self._equations_of(condition.parts))) == len(condition.parts)
+        ]
+        """Equations of which one must hold."""
         self.reach: dict[str, int] = {}
         """List -> how long it must be for the items that conditions name."""
         for condition in self._conditions:
@@ -194,7 +201,8 @@ class Inversion(Draw):
                 self.given[attribute.plan.name] = self._as_attribute(attribute, self.values[name])
         for name in list(self.values):
             self._notice(name)
-        pending = self._propagate(self.sampler.equations)
+        chosen = [self.rng.choice(equations) for equations in self.sampler.alternatives]
+        pending = self._propagate([*self.sampler.equations, *chosen])
         while pending:
             # something is still open: attributes that are words first, then lists that are half
             # known, then extents that only help an equation
@@ -415,6 +423,12 @@ class Inversion(Draw):
         if inverse is None or target is None:
             return
         args = [self._argument_of(part) for part in side.parts]
+        if function == "joined" and isinstance(side.parts[1].tree, ast.ListExpr):
+            cut = len(target) - len(side.parts[1].parts)
+            if cut < 0:
+                raise Astray
+            self._solve(side.parts[0], target[:cut])
+            return self._solve(side.parts[1], target[cut:])
         if function in ("window",):
             args[1:] = [self._demand(part) for part in side.parts[1:]]
         if function in ("rank", "len") and isinstance(side.parts[0].tree, ast.Variable):
@@ -617,7 +631,9 @@ class Inversion(Draw):
         length = self.lengths.get(name)
         attribute = self.sampler.attributes.get(name)
         if length is None and attribute is not None:
-            length = self._length(attribute)
+            known = [self._argument(argument) for argument in self.sampler.lengths(attribute)]
+            if not notes or any(isinstance(value, int) for value in known):
+                length = self._length(attribute)
         if length is None:
             length = max(max(notes, default=-1) + 1, self.sampler.reach.get(name, 0))
         if name in self.sampler.owners and self._is_group(name):
@@ -668,10 +684,12 @@ class Inversion(Draw):
                 self.operands[operand] = TensorType(None, tuple(shape))
 
     def is_open(self, about: About) -> bool:
-        return bool(about.doubtful) and not all(
-            name in self.values or name in self.absent or self._is_void((name,))
-            for name in about.doubtful
-        )
+        if not about.doubtful:
+            return False
+        for name in about.doubtful:
+            if name not in self.values and not self._is_void((name,)):
+                return True
+        return not about.asks and self._is_void(about.doubts)
 
     # --- drawing forwards ------------------------------------------------------------------------
 

@@ -68,12 +68,13 @@ class _Argument:
 @dataclass(frozen=True, slots=True)
 class About:
     """A condition, compiled, and the variables that it mentions: ``doubts`` are what it cannot do
-    without and may be absent, ``doubtful`` all that may be."""
+    without and may be absent, ``doubtful`` all that may be; ``asks``: about who is present."""
 
     holds: Partial
     names: frozenset[str]
     doubts: tuple[str, ...]
     doubtful: tuple[str, ...]
+    asks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ class Sampler:
                     mentioned,
                     tuple(n for n in needed(condition) if n in plan.doubtful),
                     tuple(sorted(mentioned & plan.doubtful)),
+                    any(isinstance(part, ast.AtomCond) for part in walk(condition)),
                 )
                 for name in sorted(mentioned):
                     self._about.setdefault(name, []).append(about)
