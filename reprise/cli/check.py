@@ -27,6 +27,9 @@ from reprise.cli.output import show_json, styled
     help="What is known of the run, such as isa=avx512 or provider=cpu; may be repeated.",
 )
 @click.option("--explain", is_flag=True, help="Show which facts met which line of the rule.")
+@click.option(
+    "-a", "--all", "every", is_flag=True, help="Show every place of a rule that matches in many."
+)
 @click.option("--near", is_flag=True, help="Show rules whose structure occurs, and what failed.")
 @click.option(
     "--format",
@@ -56,6 +59,7 @@ def check(
     target: str | None,
     env: tuple[str, ...],
     explain: bool,
+    every: bool,
     near: bool,
     form: str,
     jobs: int,
@@ -105,7 +109,7 @@ def check(
             if form == "text":
                 from reprise.patterns.reports.text import model_text
 
-                click.echo(model_text(report, styled), nl=False)
+                click.echo(model_text(report, styled, every=every), nl=False)
     except (RulesError, UsageError) as error:
         if form == "text":
             raise

@@ -74,6 +74,38 @@ def test_a_near_miss_says_what_failed(reprise: Run, folder: Path) -> None:
     assert "x.dim[0] >= 2" in done.stdout
 
 
+def test_many_places_of_a_rule_are_told_together(reprise: Run, folder: Path) -> None:
+    lines = ["x: float32[4]", "y: float32[5]", *(f"m{i} = mul(x, x)" for i in range(8))]
+    (folder / "many.uir").write_text("\n".join([*lines, "m8 = mul(y, y)"]))
+    few = reprise("check", "--rules", "r.rules", "many.uir").stdout
+    assert few.startswith("many.uir: 1 known bug in 9 places\n")
+    assert "a value multiplied by itself, in 9 places" in few
+    assert few.count("use square") == 1
+    assert [f"m = m{i}" in few for i in range(9)] == [True] * 3 + [False] * 6
+    assert "and 6 more (--all shows them)" in few
+    assert few.endswith("9 matches in 1.\n")
+    every = reprise("check", "--rules", "r.rules", "--all", "many.uir").stdout
+    assert all(f"m = m{i}\n" in every for i in range(9))
+    assert every.count("use square") == 1
+    assert "more" not in every
+    done = reprise("check", "--rules", "r.rules", "--format", "json", "many.uir")
+    assert len(json.loads(done.stdout)["models"][0]["matches"]) == 9
+
+
+def test_places_that_differ_say_how(reprise: Run, folder: Path) -> None:
+    (folder / "v.rules").write_text(RULE.replace("where x.dim[0] >= 2", "where x.dim[0] == N"))
+    (folder / "two.uir").write_text(
+        "x: float32[4]\ny: float32[5]\nz: float32[K]\nw: float32[L]\n"
+        "a = mul(x, x)\nb = mul(y, y)\nc = mul(z, z)\nd = mul(w, w)\n"
+    )
+    told = reprise("check", "--rules", "v.rules", "two.uir").stdout
+    assert "two.uir: 1 known bug in 2 places, 1 possible in 2 places" in told
+    assert "m = a (N = 4)" in told
+    assert "m = b (N = 5)" in told
+    for tensor in ("z", "w"):
+        assert f"because `x.dim[0]`: dim({tensor}, 0) is not known" in told
+
+
 def test_explain_shows_the_rule_s_lines(reprise: Run, folder: Path) -> None:
     done = reprise("check", "--rules", "r.rules", "--explain", "matching.uir")
     assert "m = mul(x, x)" in done.stdout

@@ -9,6 +9,9 @@ from reprise.patterns.check import MatchReport, ModelReport
 from reprise.patterns.explain import ExplainedLine
 from reprise.patterns.truth import Truth
 
+PLACES_SHOWN = 3
+"""Places of one rule that are shown unless all are asked for."""
+
 Style = Callable[[str, str], str]
 """``style(text, name)`` with names bold, red, yellow, green, dim; identity where colour is off."""
 
@@ -18,8 +21,12 @@ def plain(text: str, _name: str) -> str:
     return text
 
 
-def model_text(report: ModelReport, style: Style = plain) -> str:
-    """Everything about one model, ending in a newline; empty if nothing was found."""
+def model_text(report: ModelReport, style: Style = plain, *, every: bool = False) -> str:
+    """Everything about one model, ending in a newline; empty if nothing was found.
+
+    The places of one rule are told together; of many, the first few, unless ``every`` one is asked
+    for.
+    """
     path = printable(report.path)
     blocks = [
         f"{style(path, 'bold')}: {style('error', 'red')}: {printable(m)}"
@@ -28,53 +35,85 @@ def model_text(report: ModelReport, style: Style = plain) -> str:
     ]
     if report.matches or report.near:
         head = f"{style(path, 'bold')}: {_count(report)}"
-        blocks.append(
-            "\n\n".join([head, *(match_text(m, style) for m in (*report.matches, *report.near))])
-        )
+        groups = [*by_rule(report.matches), *by_rule(report.near)]
+        blocks.append("\n\n".join([head, *(places_text(g, style, every=every) for g in groups)]))
     if report.hidden_near:
         blocks.append(f"  ({report.hidden_near} further near misses of the same rules not shown)")
     return "\n".join(blocks) + "\n" if blocks else ""
 
 
+def by_rule(matches: Sequence[MatchReport]) -> list[tuple[MatchReport, ...]]:
+    """Matches of the same rule and certainty together, in the order of the first of each."""
+    groups: dict[tuple[str, str], list[MatchReport]] = {}
+    for match in matches:
+        groups.setdefault((match.rule, match.certainty), []).append(match)
+    return [tuple(group) for group in groups.values()]
+
+
 def _count(report: ModelReport) -> str:
-    sure = sum(m.certainty == "yes" for m in report.matches)
-    possible = len(report.matches) - sure
+    sure = [m for m in report.matches if m.certainty == "yes"]
+    possible = [m for m in report.matches if m.certainty != "yes"]
     parts = []
     if sure:
-        parts.append(f"{sure} known bug{'s' if sure > 1 else ''}")
+        rules = len(by_rule(sure))
+        places = f" in {len(sure)} places" if len(sure) > rules else ""
+        parts.append(f"{rules} known bug{'s' if rules > 1 else ''}{places}")
     if possible:
-        parts.append(f"{possible} possible")
+        rules = len(by_rule(possible))
+        places = f" in {len(possible)} places" if len(possible) > rules else ""
+        parts.append(f"{rules} possible{places}")
     if report.near:
         parts.append(f"{len(report.near)} near miss{'es' if len(report.near) > 1 else ''}")
     return ", ".join(parts)
 
 
-def match_text(match: MatchReport, style: Style = plain) -> str:
-    """One finding as a block of lines."""
+def places_text(
+    places: Sequence[MatchReport], style: Style = plain, *, every: bool = False
+) -> str:
+    """One rule's finding as a block of lines: what the rule says once, then where it matched."""
+    first = places[0]
     heads = {
         "yes": ("match", "red"),
         "possible": ("possible", "yellow"),
         "no": ("near miss", "dim"),
     }
-    word, colour = heads[match.certainty]
-    lines = [f"  {style(word, colour)} {style(match.rule, 'bold')}: {printable(match.title)}"]
+    word, colour = heads[first.certainty]
+    head = f"  {style(word, colour)} {style(first.rule, 'bold')}: {printable(first.title)}"
+    lines = [head + (f", in {len(places)} places" if len(places) > 1 else "")]
 
     def row(label: str, text: str) -> None:
         if text:
-            lines.append(f"    {label + ':':<9} {printable(text)}")
+            lines.append(f"    {label + ':' if label else '':<9} {printable(text)}")
 
-    target = " ".join([*match.meta.get("target", ()), *match.meta.get("affects", ())])
+    target = " ".join([*first.meta.get("target", ()), *first.meta.get("affects", ())])
     row("affects", target)
-    row("symptom", _join(match, "symptom"))
-    verdict = _join(match, "verdict")
+    row("symptom", _join(first, "symptom"))
+    verdict = _join(first, "verdict")
     row("verdict", "" if verdict in ("", "bug") else verdict)
-    row("nodes", ", ".join(f"{k} = {v}" for k, v in match.nodes.items()))
-    row("values", ", ".join(f"{k} = {shown(v)}" for k, v in match.values.items()))
-    row("because", match.reason)
-    row("do", _join(match, "advice"))
-    row("see", _join(match, "bug"))
-    lines += [text for line in match.explanation for text in _explained(line, style)]
+    same_values = all(p.values == first.values for p in places)
+    same_reason = all(p.reason == first.reason for p in places)
+    shown_places = places if every or len(places) <= PLACES_SHOWN + 1 else places[:PLACES_SHOWN]
+    for place in shown_places:
+        values = "" if same_values or not place.values else f" ({_values(place)})"
+        nodes = ", ".join(f"{k} = {v}" for k, v in place.nodes.items())
+        row("nodes" if place is first else "", nodes + values)
+        if not same_reason:
+            row("", f"  because {place.reason}")
+        if len(places) > 1:
+            lines += [text for line in place.explanation for text in _explained(line, style)]
+    if len(shown_places) < len(places):
+        row("", f"… and {len(places) - len(shown_places)} more (--all shows them)")
+    row("values", _values(first) if same_values else "")
+    row("because", first.reason if same_reason else "")
+    row("do", _join(first, "advice"))
+    row("see", _join(first, "bug"))
+    if len(places) == 1:
+        lines += [text for line in first.explanation for text in _explained(line, style)]
     return "\n".join(lines)
+
+
+def _values(match: MatchReport) -> str:
+    return ", ".join(f"{k} = {shown(v)}" for k, v in match.values.items())
 
 
 def _join(match: MatchReport, key: str) -> str:
