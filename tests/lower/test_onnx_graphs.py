@@ -278,3 +278,31 @@ def test_ten_nodes_take_less_than_half_a_millisecond():
         LOWERING.lower(graph)
         times.append(time.process_time() - start)
     assert median(times) < 0.0005
+
+
+SEVERAL = {
+    "batch_norm": "s: float32[3]\ny, m, v = batch_norm(x, s, s, s, s, training=true)",
+    "layer_norm": "s: float32[4]\ny, m, d = layer_norm(x, s, axis=2)",
+    "max_pool1d": "y, i = max_pool1d(x, kernel=[2])",
+    "topk": "y, i = topk(x, k=2)",
+    "sort": "y, i = sort(x)",
+    "dropout": "y, m = dropout(x)",
+    "dynamic_quantize_linear": "y, s, z = dynamic_quantize_linear(x)",
+    "attention": "y, k, v, s = attention(x, x, x)",
+    "lstm": "w: float32[1, 8, 4]\nr: float32[1, 8, 2]\ny, h, c = lstm(x, w, r, hidden_size=2)",
+    "gru": "w: float32[1, 6, 4]\nr: float32[1, 6, 2]\ny, h = gru(x, w, r, hidden_size=2)",
+    "rnn": "w: float32[1, 2, 4]\nr: float32[1, 2, 2]\ny, h = rnn(x, w, r, hidden_size=2)",
+}
+
+
+@pytest.mark.parametrize("op", SEVERAL)
+def test_any_results_may_be_left_out(op):
+    text = f"x: float32[2, 3, 4]\n{SEVERAL[op]}\n"
+    results = SEVERAL[op].splitlines()[-1].split(" = ")[0].split(", ")
+    for asked in range(1, 2 ** len(results)):
+        kept = [name if asked >> i & 1 else "_" for i, name in enumerate(results)]
+        model = to_onnx(program(text.replace(", ".join(results) + " =", ", ".join(kept) + " =")))
+        check(model)
+        inferred(model)
+        session(model)
+        assert [o.name for o in model.graph.output] == [name for name in kept if name != "_"]

@@ -28,7 +28,10 @@ def _batch_norm(c: Call) -> Sequence[Ref]:
     training = c["training"]
     attributes = {name: c[name] for name in ("epsilon", "momentum")}
     if training:
-        return c.add_many("BatchNormalization", 3, *c.operands, training_mode=True, **attributes)
+        made = c.add_many("BatchNormalization", 3, *c.operands, training_mode=True, **attributes)
+        for statistic in made[1:]:
+            statistic.read = True  # optional in the schema, but shape inference wants all three
+        return made
     y = c.add("BatchNormalization", *c.operands, **attributes)
     return y, c.operand(3), c.operand(4)
 
