@@ -326,7 +326,9 @@ class Growth:
         while True:
             types = {i: tensor.type for i, tensor in bound.items()}
             tries = 1 if len(bound) > 1 else _DRAWS
-            found = sampler.typed(self.rng, types, tries=tries, shapes=self.shapes)
+            found = operator.trimmed(
+                sampler.typed(self.rng, types, tries=tries, shapes=self.shapes)
+            )
             if found is not None:
                 return bound, *found
             if len(bound) <= 1:
@@ -371,10 +373,8 @@ class Growth:
         graph_mark, guide_mark = self.graph.mark(), self.guide.mark()
         sources, accepts = self.sources, list[Row]()
         operands: list[Tensor | None] = []
-        kept = operator.operands
-        types = instance.operands if kept is None else instance.operands[:kept]
         try:
-            for i, type in enumerate(types):
+            for i, type in enumerate(instance.operands):
                 if type is None:
                     operands.append(None)
                     continue

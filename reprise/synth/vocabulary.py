@@ -18,10 +18,11 @@ from reprise.datalog import Database
 from reprise.lang.core import Row
 from reprise.lang.ruleset import RuleSet
 from reprise.solve.backward import Backward, Producers
-from reprise.solve.sampling import Sampler
+from reprise.solve.sampling import Instance, Sampler
 from reprise.solve.signatures import Signature, Signatures
 from reprise.solve.suggestions import Shapes
 from reprise.synth.options import Options, OptionsError
+from reprise.uir.inference import Typing
 
 WhyNot = Callable[[str, Sequence[str | None]], str | None]
 """``why_not(op, operand dtypes)``: why a target does not do it, or None
@@ -59,6 +60,18 @@ class Operator:
         if demand is None and dtype is not None and dtype.startswith(("int", "uint")):
             return self.demands_integers.get(position)
         return demand
+
+    def trimmed(self, drawn: tuple[Instance, Typing] | None) -> tuple[Instance, Typing] | None:
+        """What the sampler drew, without operands beyond those that it takes (results can depend
+        on them); None if the signature wants them."""
+        if drawn is None or self.operands is None:
+            return drawn
+        operands = drawn[0].operands[: self.operands]
+        if operands == drawn[0].operands:
+            return drawn
+        instance = Instance(operands, drawn[0].attributes)
+        typing = self.signature.attempt(operands, instance.attributes)
+        return None if typing is None else (instance, typing)
 
 
 class Vocabulary:

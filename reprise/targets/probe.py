@@ -191,7 +191,9 @@ def _instances(operator: Operator, seed: int, wanted: int) -> Iterator[tuple[Ins
             drawn = sampler.typed(rng)
             if drawn is None:
                 break
-            yield drawn
+            drawn = operator.trimmed(drawn)
+            if drawn is not None:
+                yield drawn
 
 
 def _choices(sampler: Sampler) -> Iterator[dict[str, str]]:
@@ -207,7 +209,7 @@ def _program(operator: Operator, instance: Instance, typing: Typing, rng: Random
     inputs = {}
     operands: list[Tensor | None] = []
     first, second = (*instance.operands, None, None)[:2]
-    for i, type in enumerate(instance.operands[: operator.operands]):
+    for i, type in enumerate(instance.operands):
         if type is None:
             operands.append(None)
             continue
