@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from reprise.campaign.source import SourceRequest, open_source
 from reprise.lower.lowering import lowering
@@ -89,8 +90,7 @@ class Tally:
 
     check: str
     seed: int
-    nodes: int
-    guided: bool
+    options: dict[str, object]
     next: int = 0
     valid: int = 0
     died: int = 0
@@ -99,6 +99,7 @@ class Tally:
 
     @property
     def rejected(self) -> int:
+        """Programs that are not valid."""
         return sum(one.count for one in self.rejections.values())
 
     @classmethod
@@ -238,10 +239,14 @@ def only(program: Program, node: Node) -> Program:
     return Program(graph, inputs, program.name)
 
 
+def _said(options: dict[str, object]) -> str:
+    return "".join(f", {name} {value}" for name, value in options.items())
+
+
 def show(tally: Tally) -> str:
     """The table for people."""
     lines = [
-        f"{tally.check}: {tally.next:,} programs of seed {tally.seed}, {tally.nodes} nodes: "
+        f"{tally.check}: {tally.next:,} programs of seed {tally.seed}{_said(tally.options)}: "
         f"{tally.valid:,} valid, {tally.rejected:,} rejected in {len(tally.rejections)} ways, "
         f"{tally.died:,} workers lost, {tally.seconds:.0f} s"
     ]
@@ -257,22 +262,28 @@ def main() -> None:
     parser.add_argument("check", choices=CHECKS)
     parser.add_argument("--programs", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--nodes", type=int, default=10)
+    parser.add_argument("--nodes", type=int)
+    parser.add_argument("--empty", type=float, help="share of programs that may be empty somewhere")
+    parser.add_argument("--results", type=float, help="how often other results are asked for")
+    parser.add_argument("--special", type=float, help="share of sources with special floats")
+    parser.add_argument("--include", help="operators and categories, with commas")
     parser.add_argument("--guided", action="store_true", help="steer around known bugs")
     parser.add_argument("--python", help="the interpreter that has the target")
     parser.add_argument("--state", type=Path, help="keep the counts here, and go on from them")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    tally = Tally(given.check, given.seed, given.nodes, given.guided)
+    names = ("nodes", "empty", "results", "special", "include", "guided")
+    chosen = {n: getattr(given, n) for n in names if getattr(given, n) not in (None, False)}
+    tally = Tally(given.check, given.seed, chosen)
     if given.state and given.state.exists():
         kept = Tally.load(given.state)
-        if (kept.check, kept.seed, kept.nodes, kept.guided) != (
-            (tally.check, tally.seed, tally.nodes, tally.guided)
-        ):
+        if (kept.check, kept.seed, kept.options) != (given.check, given.seed, chosen):
             parser.error(f"{given.state} is about other programs")
         tally = kept
-    check = CHECKS[given.check]
-    generator = generator_for(check, given.seed, Options(nodes=given.nodes), given.guided)
+    settings: dict[str, Any] = {k: v for k, v in chosen.items() if k != "guided"}
+    if given.include:
+        settings["include"] = frozenset(given.include.split(","))
+    generator = generator_for(CHECKS[given.check], given.seed, Options(**settings), given.guided)
     with rejecter(given.check, given.python) as reject, contextlib.suppress(KeyboardInterrupt):
         run(
             tally,
