@@ -35,7 +35,7 @@ class Runner:
         space: dict[str, Any] = {}
         exec(compile(model, "<program>", "exec"), space)
         module = space["build"]()
-        if not self.relax.analysis.well_formed(module):
+        if self.relax.analysis.well_formed(module) is False:  # since 0.25 it raises
             raise ValueError("the module is not well formed")
         return []
 
