@@ -57,7 +57,9 @@ class Task:
     """The variants that changed rows of ``relation`` need in a level, for one purpose.
 
     ``negated``: the literals are negated ones. Variants in ``table`` want one of its values in
-    ``column``; those ``everywhere`` concern any row.
+    ``column``; those ``everywhere`` concern any row. ``guards`` are derived relations of which each
+    variant joins with one, None if some variant joins with none: while they are empty, there is
+    nothing to find.
     """
 
     purpose: Purpose
@@ -66,6 +68,7 @@ class Task:
     column: int | None
     everywhere: tuple[Place, ...]
     table: Mapping[Value, tuple[Place, ...]]
+    guards: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +194,7 @@ def _task_data(task: Task) -> tuple[Any, ...]:
         task.column,
         task.everywhere,
         dict(task.table),
+        task.guards,
     )
 
 
@@ -271,8 +275,9 @@ def _task(
     }
     counts = {column: sum(v is not None for v in values) for column, values in wanted.items()}
     best = max(counts, key=lambda column: (counts[column], -column), default=None)
+    guards = _guards(clauses, places)
     if best is None or counts[best] < _DISPATCH_FROM:
-        return Task(purpose, negated, name, None, tuple(places), {})
+        return Task(purpose, negated, name, None, tuple(places), {}, guards)
     everywhere = []
     table: dict[Value, list[Place]] = {}
     for place, values in zip(places, wanted[best], strict=True):
@@ -281,7 +286,24 @@ def _task(
         for value in values or ():
             table.setdefault(value, []).append(place)
     found = {value: tuple(places) for value, places in table.items()}
-    return Task(purpose, negated, name, best, tuple(everywhere), found)
+    return Task(purpose, negated, name, best, tuple(everywhere), found, guards)
+
+
+def _guards(clauses: Clauses, places: list[Place]) -> tuple[str, ...] | None:
+    """For each variant, a derived relation that it joins with; None if one joins with none."""
+    derived = clauses.derived()
+    found: dict[str, None] = {}
+    for number, position in places:
+        names = (
+            literal.relation
+            for i, literal in enumerate(clauses.clauses[number].body)
+            if isinstance(literal, Atom) and not literal.negated and i != position
+        )
+        guard = next((name for name in names if name in derived), None)
+        if guard is None:
+            return None
+        found[guard] = None
+    return tuple(found)
 
 
 def _dispatch_values(

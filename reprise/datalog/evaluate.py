@@ -14,7 +14,7 @@ the log backwards restores the state of before, also from the middle.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -35,6 +35,11 @@ LogEntry = tuple[Callable[[Any], None] | Store | None, Any]
 rows that a commit loaded, by relation, after the largest entity id before it."""
 
 
+Routes = Mapping[str, Sequence[tuple[int, Handler, bool]]]
+"""For a relation, the stages that its new rows concern: with which handler, and whether it marks
+what must go (the relation is negated there)."""
+
+
 class Evaluation:
     """The levels of a blueprint, and how to bring them up to date.
 
@@ -48,6 +53,7 @@ class Evaluation:
         self.compiler = Compiler(blueprint, runtime)
         self._checks: dict[str, Callable[[Row], bool]] = {}
         self._stages: list[list[Stage] | None] = [None] * len(Mode)
+        self._routes: list[Routes] = [{}] * len(Mode)
 
     def run(self, plus: Delta, minus: Delta, mode: int, fresh: tuple[Clause, ...] = ()) -> None:
         """Bring all levels up to date, and add what changes in them to ``plus`` and ``minus``.
@@ -55,22 +61,62 @@ class Evaluation:
         ``fresh`` clauses have never run: they are evaluated on everything that is stored.
         """
         self._runtime.begin_derivation()
-        touched = self._runtime.touched
-        for stage in self._stages[mode] or self._plan_stages(Mode(mode)):
+        stages = self._stages[mode] or self._plan_stages(Mode(mode))
+        start = 0 if minus or fresh else self._grow(stages, self._routes[mode], plus, minus)
+        for stage in stages[start:] if start else stages:
             reads = stage.level.reads
             if reads.isdisjoint(plus) and not fresh and (not minus or reads.isdisjoint(minus)):
-                continue  # most levels, in most commits
-            if (minus or fresh or stage.deleting_negated) and self._retract(
-                stage, plus, minus, fresh
-            ):
                 continue
-            for handler, rows in stage.inserting_now(plus):
-                if len(rows) > _CHUNK:
-                    self._feed(handler, rows)
-                else:
-                    handler.run(rows)
-            if touched:
-                self._settle(stage, plus)
+            self._run_stage(stage, plus, minus, fresh)
+
+    def _grow(self, stages: list[Stage], routes: Routes, plus: Delta, minus: Delta) -> int:
+        """Run the stages that have something to do, as long as nothing disappears; how far it got.
+
+        In most commits most stages are not even looked at: each changed relation says which ones
+        it concerns, and their handlers whether all that they join with is empty.
+        """
+        agenda: dict[int, list[tuple[str, Handler, bool]]] = {}
+        known = 0
+        for number, stage in enumerate(stages):
+            if len(plus) > known:
+                for name in islice(plus, known, None):
+                    for place, handler, negated in routes.get(name, ()):
+                        entry = name, handler, negated
+                        if place in agenda:
+                            agenda[place].append(entry)
+                        else:
+                            agenda[place] = [entry]
+                known = len(plus)
+            entries = agenda.get(number)
+            if entries is None:
+                continue
+            busy = [e for e in entries if e[1].guards is None or any(e[1].guards)]
+            if not busy:
+                continue
+            if any(negated for _, _, negated in busy):
+                self._run_stage(stage, plus, minus, ())
+            else:
+                for name, handler, _ in busy:
+                    self._feed(handler, plus[name])
+                self._finish(stage, plus, minus)
+            if minus:
+                return number + 1
+        return len(stages)
+
+    def _run_stage(
+        self, stage: Stage, plus: Delta, minus: Delta, fresh: tuple[Clause, ...]
+    ) -> None:
+        """One stage, whatever has changed below."""
+        if (minus or fresh or stage.deleting_negated) and self._retract(stage, plus, minus, fresh):
+            return
+        for handler, rows in stage.inserting_now(plus):
+            self._feed(handler, rows)
+        self._finish(stage, plus, minus)
+
+    def _finish(self, stage: Stage, plus: Delta, minus: Delta) -> None:
+        """Settle what the handlers have found."""
+        if self._runtime.touched:
+            self._settle(stage, plus)
             if stage.views:
                 self._update_views(stage, plus, minus)
 
@@ -79,7 +125,7 @@ class Evaluation:
         lost = [name for name in minus if name in stage.level.reads]
         if not lost:
             for name, handler in stage.deleting_negated:
-                if name in plus:
+                if name in plus and not handler.is_idle():
                     self._feed(handler, plus[name])
         if not (lost or fresh or self._runtime.doomed):
             return False
@@ -95,6 +141,13 @@ class Evaluation:
             )
         ]
         self._stages[mode] = stages
+        routes: dict[str, list[tuple[int, Handler, bool]]] = {}
+        for number, stage in enumerate(stages):
+            for name, handler in stage.inserting.items():
+                routes.setdefault(name, []).append((number, handler, False))
+            for name, handler in stage.deleting_negated:
+                routes.setdefault(name, []).append((number, handler, True))
+        self._routes[mode] = routes
         return stages
 
     def compile(self, mode: Mode) -> None:

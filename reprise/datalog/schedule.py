@@ -31,15 +31,22 @@ class Handler:
     """What to do with changed rows of one relation; ``run`` replaces itself once compiled.
 
     ``live``: ``run`` may be given a list that grows while it runs, and handles all of it.
-    ``compile`` compiles everything now that ``run`` would compile when needed.
+    ``compile`` compiles everything now that ``run`` would compile when needed. ``guards``, if not
+    None, are primaries of which each variant joins with one: while all are empty, ``run`` finds
+    nothing.
     """
 
-    __slots__ = ("compile", "live", "run")
+    __slots__ = ("compile", "guards", "live", "run")
 
     def __init__(self, run: Run, compile: Callable[[], None], live: bool) -> None:
         self.run = run
         self.compile = compile
         self.live = live
+        self.guards: tuple[dict[Any, Any], ...] | None = None
+
+    def is_idle(self) -> bool:
+        """Whether running it would change nothing, whatever the rows."""
+        return self.guards is not None and not any(self.guards)
 
 
 class Stage:
@@ -57,7 +64,9 @@ class Stage:
         groups: dict[tuple[Purpose, bool], list[tuple[str, Handler]]] = {}
         for task in tasks:
             group = groups.setdefault((task.purpose, task.negated), [])
-            group.append((task.relation, compiler.handler(level, task)))
+            handler = compiler.handler(level, task)
+            handler.guards = compiler.guards(task)
+            group.append((task.relation, handler))
         inserting = groups.get((Purpose.INSERT, False), [])
         self.inserting = {name: run for name, run in inserting if name not in level.relations}
         self.recursive = {name: run for name, run in inserting if name in level.relations}
@@ -74,10 +83,14 @@ class Stage:
 
         Of a stage with many rules, most read relations in which nothing appeared.
         """
+        found = []
         inserting = self.inserting
-        if len(inserting) <= len(plus):
-            return [(run, plus[name]) for name, run in inserting.items() if name in plus]
-        return [(inserting[name], rows) for name, rows in plus.items() if name in inserting]
+        for name in plus if len(plus) < len(inserting) else inserting:
+            if name in inserting and name in plus:
+                handler = inserting[name]
+                if handler.guards is None or any(handler.guards):
+                    found.append((handler, plus[name]))
+        return found
 
     def handlers(self) -> Iterator[Handler]:
         """All handlers of the stage."""
@@ -111,6 +124,12 @@ class Compiler:
         """The aggregates over relations of ``level``."""
         views = self._runtime.views.values()
         return [view for view in views if view.spec.solutions in level.relations]
+
+    def guards(self, task: Task) -> tuple[dict[Any, Any], ...] | None:
+        """The rows of a task's guards."""
+        if task.guards is None:
+            return None
+        return tuple([self._runtime.stores[name].rows for name in task.guards])
 
     def _size(self, relation: str) -> int:
         return self._runtime.stores[relation].size()
