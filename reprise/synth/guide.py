@@ -21,6 +21,11 @@ from reprise.lang.ruleset import RuleSet
 from reprise.uir.graph import Scalar, Tensor
 
 
+_KEEP_AFTER = frozenset({2, 100, 2_000, 20_000})
+"""After how many programs what was compiled is kept for the next start: most rules are needed for
+the first time in the first few programs, the others hardly ever."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completed:
     """A pattern that a candidate completes, and the nodes that it matches, in its order."""
@@ -73,13 +78,17 @@ class Guide:
                 self.database.commit([fact])
         self._start = self.database.mark()
         self._watched = frozenset(roots)
+        self._begun = 0
         self._members: dict[Row, list[int]] = {}
         self._accepted: list[list[list[int]]] = []
         self._kinds = 1 + max((int(row[0]) for row in self.database.rows("takes")), default=-1)
 
     def begin(self) -> None:
-        """Forget the last program."""
+        """Forget the last program. Now and then, keep the rules that were compiled meanwhile."""
         self.database.undo(self._start)
+        self._begun += 1
+        if self._begun in _KEEP_AFTER:
+            self.database.save()
         self._members = {}
         self._accepted = [[] for _ in range(self._kinds)]
 
