@@ -50,6 +50,13 @@ def _clashes(rules: RuleSet) -> Iterator[Diagnostic]:
 def _advice(decl: ast.Decl, rules: RuleSet) -> Iterator[Diagnostic]:
     match decl:
         case ast.PatternDecl():
+            if decl.name.text in rules.symbols.operators:
+                yield _warning(
+                    "named-like-operator",
+                    f"pattern `{decl.name.text}` has the name of an operator",
+                    decl.name.span,
+                    "name it after the defect, such as the number of its report",
+                )
             if not any(t.subject.text == decl.name.text for t in rules.tests):
                 yield _warning(
                     "untested",

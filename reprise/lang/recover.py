@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from reprise.lang.diagnostics import Diagnostic, Span
 from reprise.lang.expected import DECLARATIONS, LISTS, describe, expectation, operand_hint
-from reprise.lang.spelling import closest
+from reprise.lang.spelling import closest, operator_hint
 from reprise.lang.tables import END_OF_INPUT, Tables
 from reprise.lang.tokens import (
     CLOSING,
@@ -489,7 +489,7 @@ class Recovery:
                 "uppercase-name",
                 f"`{wrong}` is a value variable; a name is wanted here",
                 span,
-                "names start with a lowercase letter",
+                self._foreign_operator(j) or "names start with a lowercase letter",
             )
         if kind == "VAR":
             return Diagnostic(
@@ -508,6 +508,20 @@ class Recovery:
                 "write `and` here",
             )
         return Diagnostic("wrong-sign", f"unexpected `{wrong}`", span, f"write `{text}` here")
+
+    def _foreign_operator(self, j: int) -> str | None:
+        """What to write for ``Relu(``, where token ``j`` is an operator of another system."""
+        tokens = self.tokens
+        before = tokens.kinds[j - 1] if j > 0 else ""
+        following = tokens.kinds[j + 1] if j + 1 < len(tokens.kinds) else ""
+        if following not in ("LPAR", "LBRACE", "VBAR") or before == "RELATION":
+            return None
+        word = tokens.texts[j]
+        if (meant := operator_hint(word)) is not None:
+            return meant
+        if before == "EQUAL" and any(letter.islower() for letter in word):
+            return f"operators are lowercase; one that UIR lacks is written `onnx.{word}`"
+        return None
 
     def _end_before_head(self, at: int) -> bool:
         """``a(X),`` newline ``b(X) :- …``: mend the comma, which should have ended a rule."""

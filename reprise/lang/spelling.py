@@ -1,9 +1,17 @@
-"""Guesses at what a misspelt word was meant to be."""
+"""Guesses at what a misspelt word was meant to be, and what UIR calls foreign operators."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import tomllib
+from collections.abc import Container, Iterable
 from difflib import get_close_matches
+from functools import lru_cache
+
+from reprise.data import data_path
+
+FOREIGN = frozenset({"onnx", "ai.onnx", "torch", "aten", "relax"})
+"""Qualifiers of operators of other systems: what UIR has is never called by these."""
 
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
@@ -21,3 +29,37 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """A hint such as ``did you mean `pattern`?``, or None."""
     guess = closest(word, candidates)
     return None if guess is None or guess == word else f"did you mean `{guess}`?"
+
+
+@lru_cache(maxsize=1)
+def _spellings() -> dict[str, tuple[str, ...]]:
+    """Operators of ONNX and torch, by their own names, with UIR's."""
+    tables = tomllib.loads(data_path("rules/ops/spellings.toml").read_text())
+    return {
+        word: tuple(names)
+        for system in ("torch", "onnx")  # where both have a word, ONNX's meaning is shown
+        for word, names in tables[system].items()
+    }
+
+
+def operators_meant(word: str, operators: Container[str] | None = None) -> list[str]:
+    """The operators (None: of those that ship) that another system calls ``word``: ``Relu``,
+    ``onnx.Relu`` or ``addmm``."""
+    qualifier, _, bare = word.rpartition(".")
+    if qualifier and qualifier not in FOREIGN:
+        return []
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", bare).lower()
+    names = _spellings().get(bare, ())
+    if operators is None:
+        return list(names)
+    known = [name for name in names if name in operators]
+    return known or ([snake] if snake != word and snake in operators else [])
+
+
+def operator_hint(word: str, operators: Container[str] | None = None) -> str | None:
+    """A hint such as ``UIR calls this operator `relu` ``, or None."""
+    meant = [f"`{name}`" for name in operators_meant(word, operators)]
+    if not meant:
+        return None
+    listed = " or ".join(filter(None, [", ".join(meant[:-1]), meant[-1]]))
+    return f"UIR calls this operator {listed}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Diagnostic, Severity, Span
 from reprise.lang.dtypes import DTYPES
+from reprise.lang.spelling import operator_hint
 
 SINGULAR = {
     "axes": "axis",
@@ -336,13 +337,18 @@ def _flatten(
                     "unknown-name",
                     f"`{text}` is no operator, dtype, set or category",
                     item.span,
-                    suggest(text, known) or "a set of new words must contain new words only",
+                    operator_hint(text, table.operators)
+                    or suggest(text, known)
+                    or "a set of new words must contain new words only",
                 )
             case _:
                 report.error(
                     "bad-set-member",
                     "a set holds names, numbers and strings",
                     item.span,
+                    operator_hint(item.name, table.operators)
+                    if isinstance(item, ast.Variable)
+                    else None,
                 )
     done[decl.name.text] = values
     return values

@@ -22,6 +22,7 @@ from reprise.lang import ast
 from reprise.lang.core import Row, Value
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
 from reprise.lang.dtypes import DTYPES
+from reprise.lang.spelling import operator_hint
 from reprise.lang.symbols import suggest
 from reprise.uir.graph import (
     Array,
@@ -196,7 +197,7 @@ class _Reader:
             self._fail("pattern-form", "a program names one operator, operands in order", call)
         op = call.ops[0].text
         if op not in self.signatures and "." not in op:
-            hint = suggest(op, self.signatures)
+            hint = operator_hint(op, self.signatures) or suggest(op, self.signatures)
             self._fail("unknown-operator", f"there is no operator `{op}`", call.ops[0], hint)
         operands = [self._operand(operand) for operand in call.operands]
         given = self._attributes(call.attributes)

@@ -75,3 +75,7 @@ def test_advice(tmp_path: Path) -> None:
         ("used-once", 4),
         ("used-once", 4),
     ]
+
+
+def test_a_pattern_named_like_an_operator_is_warned_of(tmp_path: Path) -> None:
+    assert codes(tmp_path, pattern("x.rank == 2", "relu")) == [("named-like-operator", 1)]

@@ -8,6 +8,7 @@ from reprise.lang import ast, core
 from reprise.lang.diagnostics import Span
 from reprise.lang.lower.auxiliary import Ops, label
 from reprise.lang.lower.expressions import NUMERIC, SYMBOLIC, Expressions, article
+from reprise.lang.spelling import operator_hint, operators_meant
 from reprise.lang.symbols import suggest
 
 
@@ -21,7 +22,21 @@ class Domains(Expressions):
         values: list[core.Value] = []
         for ident in idents:
             values += self._operator(ident.text, ident.span)
+        for ident in idents:
+            self._import_turns(ident, values)
         return Ops(tuple(dict.fromkeys(values)), label([i.text for i in idents]))
+
+    def _import_turns(self, ident: ast.Ident, beside: Sequence[core.Value]) -> None:
+        """Warn of ``onnx.Relu`` alone: an import makes nearly all of them ``relu``."""
+        text = ident.text
+        meant = operators_meant(text, self.symbols.operators) if "." in text else []
+        if meant and not any(name in beside for name in meant):
+            self.report.warning(
+                "foreign-operator",
+                f"`{text}` becomes an operator of UIR on import, wherever it can",
+                ident.span,
+                f"write `{meant[0]}`, or `{meant[0]}|{text}` for those that cannot, too",
+            )
 
     def _operator(self, text: str, span: Span) -> list[core.Value]:
         if self.symbols.is_operator(text):
@@ -36,7 +51,9 @@ class Domains(Expressions):
             "unknown-operator",
             f"no operator, set or category is called `{text}`",
             span,
-            suggest(text, known) or "an ONNX operator without a signature is written `onnx.Name`",
+            operator_hint(text, self.symbols.operators)
+            or suggest(text, known)
+            or "an ONNX operator without a signature is written `onnx.Name`",
         )
         return []
 
@@ -56,7 +73,11 @@ class Domains(Expressions):
                         values += self._operator(text, item.span)
                         names.append(text)
                     else:
-                        self.report.error("type-mismatch", "expected operators here", item.span)
+                        hint = None
+                        if isinstance(item, ast.Variable):
+                            hint = operator_hint(item.name, self.symbols.operators)
+                        message = "expected operators here"
+                        self.report.error("type-mismatch", message, item.span, hint)
                 return Ops(tuple(dict.fromkeys(values)), label(names))
             case ast.RangeDomain():
                 self.report.error("type-mismatch", "expected a set of operators", domain.span)
