@@ -14,6 +14,7 @@ from reprise.lang.ruleset import load_text
 from reprise.patterns.check import Checker, CheckOptions, ModelReport, parse_target, select_patterns
 from reprise.patterns.reports.json_report import to_json
 from reprise.patterns.reports.sarif import to_sarif
+from reprise.patterns.truth import Truth
 
 RULES = """
 /// Why it happens.
@@ -69,6 +70,66 @@ def test_json_has_the_documented_shape(reports: list[ModelReport]) -> None:
     assert good["errors"] == []
     assert broken["matches"] == []
     assert len(broken["errors"]) == 1
+
+
+def test_a_node_with_more_operands_than_the_line_names_says_what_to_write(tmp_path: Path) -> None:
+    rules = "pattern two { c = concat(a, b) }\npattern three { c = concat(a, b, d, e) }\n"
+    path = tmp_path / "c.uir"
+    path.write_text("x: float32[2]\nc = concat(x, x, x, axis=0)\n")
+    checker = Checker(CheckOptions((), near=True), load_text(rules))
+    said = "`concat(a, b)`: it has 3 operands, not 2; `...` after them allows more"
+    assert {near.rule: near.reason for near in checker.check(path).near} == {"two": said}
+
+
+WORDS = """
+pattern worded "conditions that become relations" {
+    s = softmax(x, axis=A)
+    where not exists {
+        u = relu(s)
+    }
+    where s.dim[A]
+        // of the normalised axis
+        >= 2
+    graph upstream(s) in {sigmoid, tanh}
+}
+"""
+PROGRAM = """\
+x: float32[4, 3]
+r = tanh(x)
+n = neg(r)
+s = softmax(n, axis=1)
+"""
+
+
+def told(folder: Path, program: str) -> ModelReport:
+    path = folder / "p.uir"
+    path.write_text(program)
+    return Checker(CheckOptions((), explain=True, near=True), load_text(WORDS)).check(path)
+
+
+def test_explanations_use_the_rule_s_own_words(tmp_path: Path) -> None:
+    (match,) = told(tmp_path, PROGRAM).matches
+    facts = {line.text: line.facts for line in match.explanation}
+    absent = facts["where not exists {\n    u = relu(s)\n}"]
+    assert absent == ("there is none",)
+    reached = [f.strip() for f in facts["graph upstream(s) in {sigmoid, tanh}"]]
+    assert "since node(r, tanh)" in reached
+    assert not any(word in f for fs in facts.values() for f in fs for word in ("__", "upstream_"))
+
+
+def test_a_condition_on_several_lines_is_told_whole(tmp_path: Path) -> None:
+    (near,) = told(tmp_path, PROGRAM.replace("4, 3", "4, 1")).near
+    assert near.reason == "`s.dim[A] >= 2`: 1 >= 2 is false"
+    (failed,) = [line for line in near.explanation if line.truth is Truth.NO]
+    assert failed.text.splitlines()[0] == "where s.dim[A]"
+    assert failed.text.splitlines()[-1].strip() == ">= 2"
+
+
+def test_what_is_there_or_missing_is_told_without_invented_names(tmp_path: Path) -> None:
+    (near,) = told(tmp_path, PROGRAM + "u = relu(s)\n").near
+    assert near.reason == "`not exists { u = relu(s) }`: there is one"
+    (near,) = told(tmp_path, PROGRAM.replace("tanh", "abs")).near
+    assert near.reason == "`upstream(s) in {sigmoid, tanh}`: there is none"
 
 
 def test_sarif_is_valid_against_its_schema(reports: list[ModelReport]) -> None:

@@ -67,9 +67,7 @@ def _count(report: ModelReport) -> str:
     return ", ".join(parts)
 
 
-def places_text(
-    places: Sequence[MatchReport], style: Style = plain, *, every: bool = False
-) -> str:
+def places_text(places: Sequence[MatchReport], style: Style = plain, *, every: bool = False) -> str:
     """One rule's finding as a block of lines: what the rule says once, then where it matched."""
     first = places[0]
     heads = {
@@ -123,8 +121,13 @@ def _join(match: MatchReport, key: str) -> str:
 def _explained(line: ExplainedLine, style: Style) -> Sequence[str]:
     marks = {Truth.YES: ("+", "green"), Truth.UNKNOWN: ("?", "yellow"), Truth.NO: ("-", "red")}
     mark, colour = marks[line.truth]
-    head = f"    {style(mark, colour)} {line.line:>4} | {line.text}"
-    return [head, *(f"           {style(printable(f), 'dim')}" for f in line.facts)]
+    first, *rest = line.text.splitlines() or [""]
+    head = f"    {style(mark, colour)} {line.line:>4} | {first}"
+    return [
+        head,
+        *(f"           | {text}" for text in rest),
+        *(f"           {style(printable(f), 'dim')}" for f in line.facts),
+    ]
 
 
 def summary(reports: Sequence[ModelReport], rules: int) -> str:
