@@ -9,6 +9,11 @@ dropped. Every answer is checked by the signature itself.
 If every structure is tried and none has a solution, that is a proof (as far as ranks go), and the
 conditions in the way are named. Effort is bounded by z3's own count of steps, not by a clock, so
 that the same question has the same answer on any machine.
+
+Where there are more structures than can be tried (lists whose lengths nothing fixes, as in
+``slice``; several operands of any rank, as in ``qlinear_matmul``; conditions on floating-point
+numbers, as in ``arange``; equations as words, as in ``einsum``), there is no proof, and an answer
+only if one of a random few has one: these operators are better inverted natively.
 """
 
 from __future__ import annotations

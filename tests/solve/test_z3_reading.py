@@ -121,7 +121,7 @@ def constants(term):
         yield from constants(child)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(OPERATORS), st.integers(0, 2**32), st.integers(0, 2))
 def test_z3_with_every_number_pinned_accepts_what_the_signature_accepts(op, seed, changes):
     rng = Random(seed)
