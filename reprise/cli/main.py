@@ -51,6 +51,10 @@ class Exit(IntEnum):
         "report": ("reprise.cli.report:report", "Say what a run came to."),
         "compare": ("reprise.cli.compare:compare", "Compare runs: guided, unguided, many seeds."),
         "gen": ("reprise.cli.gen:gen", "Write programs, without running them."),
+        "conformance": (
+            "reprise.cli.conformance:conformance",
+            "Compare the reference semantics with targets, operator by operator.",
+        ),
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -100,7 +104,15 @@ def _invoke(arguments: list[str]) -> int:
 
 
 _INPUT_ERRORS = frozenset(
-    {"UsageError", "ModelError", "DatalogError", "TargetError", "OptionsError", "StoreError"}
+    {
+        "UsageError",
+        "ModelError",
+        "DatalogError",
+        "TargetError",
+        "OptionsError",
+        "StoreError",
+        "MatrixError",
+    }
 )
 """Exceptions of ours that say what is wrong with the input. By name, so that none is imported."""
 

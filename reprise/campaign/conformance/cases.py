@@ -17,6 +17,7 @@ from random import Random
 import ml_dtypes
 import numpy as np
 
+from reprise.campaign.conformance.matrix import EMPTY, FINITE, KINDS, NON_FINITE, ORDINARY
 from reprise.data import data_path
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
@@ -36,9 +37,6 @@ from reprise.uir.semantics import KERNELS, Cause, SemanticsError, causes, evalua
 
 MAIN = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
 """The element types that the matrix has: those that the generator uses."""
-
-ORDINARY, FINITE, NON_FINITE, EMPTY = range(4)
-KINDS = 4
 
 _SHAPES = Shapes((1, 2, 2, 3, 3, 4, 5), (0, 1, 1, 2, 2, 3, 3, 4))
 _EMPTY = Shapes((0, 0, 1, 2, 3), (1, 1, 2, 2, 3, 3, 4))
@@ -129,8 +127,9 @@ class Drawing:
         self._cases = cases
         self._signature = cases.signatures[op]
         self._sampler = Sampler(self._signature, _SHAPES, MAIN)
-        main = _main(self._sampler)
+        main, attribute = _main(self._sampler)
         domains = dict(self._sampler.dtypes)
+        self._given = {} if attribute is None else {attribute: dtype}
         if main in domains:
             self.possible = dtype in domains[main]
             self._sampler.dtypes = domains | {main: [dtype]}
@@ -146,11 +145,15 @@ class Drawing:
         shapes = (_SMALL_EMPTY if small else _EMPTY) if kind == EMPTY else None
         broken = None
         for _ in range(_TRIES):
-            drawn = self._sampler.typed(rng, shapes=shapes or (_SMALL if small else None))
+            drawn = self._sampler.typed(
+                rng, shapes=shapes or (_SMALL if small else None), given=self._given
+            )
             if drawn is None:
                 break
             instance, typing = self._mended(*drawn)
-            if _is_odd(typing) or (kind == EMPTY and not _is_empty(instance, typing)):
+            if _is_odd(self.op, instance, typing) or (
+                kind == EMPTY and not _is_empty(instance, typing)
+            ):
                 continue
             try:
                 case = self._made(instance, typing, kind, rng)
@@ -212,7 +215,9 @@ class Drawing:
             wanted = demanded or (
                 self._cases.policies.kind(self.op, i, type.dtype) if kind == ORDINARY else ""
             )
-            if wanted:
+            if (self.op, i) in _SHARES:
+                arrays.append(np.full(type.shape or (), rng.random(), type.dtype))  # type: ignore[arg-type]
+            elif wanted:
                 use = Use(first, typing.attributes, typing.outputs[0], second)
                 arrays.append(values.of_kind(wanted, rng, type, use))
             else:
@@ -226,23 +231,30 @@ class Drawing:
 # --- the parts -----------------------------------------------------------------------------------
 
 
-def _main(sampler: Sampler) -> str:
-    """The dtype variable that decides an operator's main element type, or a fixed type's name."""
+def _main(sampler: Sampler) -> tuple[str, str | None]:
+    """The dtype variable that decides an operator's main element type, or a fixed type's name; and
+    the attribute that it stands for, if it is one."""
     for port in sampler.ports:
         if isinstance(port.dtype, ast.Variable) and not port.at_run_time:
-            return port.dtype.name
+            return port.dtype.name, None
     for variable, attribute in sampler.attributes.items():
         if attribute.plan.type == "dtype":
-            return variable
+            return variable, attribute.plan.name
     fixed = sampler.ports[0].dtype
     assert isinstance(fixed, ast.Name)
-    return fixed.text
+    return fixed.text, None
 
 
-def _is_odd(typing: Typing) -> bool:
-    """Whether there is a window without places, which no compiler defines."""
+def _is_odd(op: str, instance: Instance, typing: Typing) -> bool:
+    """Whether it has a window without places, or something out of nothing: no compiler says what
+    that means."""
     kernel = typing.attributes.get("kernel", ())
-    return isinstance(kernel, tuple) and 0 in kernel
+    if isinstance(kernel, tuple) and 0 in kernel:
+        return True
+    first = instance.operands[0] if instance.operands else None
+    if op not in _READERS or first is None:
+        return False
+    return 0 in (first.shape or ()) and 0 not in (typing.outputs[0].shape or ())
 
 
 def _is_empty(instance: Instance, typing: Typing) -> bool:
@@ -305,6 +317,12 @@ _PARAMETERS: dict[str, tuple[frozenset[int], tuple[int, ...]]] = {
     "non_max_suppression": (frozenset({2, 3, 4}), (1,)),
 }
 """Which operands hold one number (scales, zero points, thresholds), and in which shape."""
+
+_SHARES = frozenset({("non_max_suppression", 3)})
+"""Operands between 0 and 1."""
+
+_READERS = frozenset({"resize", "roi_align", "grid_sample"})
+"""Operators that interpolate between elements of their first operand."""
 
 _ACTIVATIONS = ("activations", "activation_alpha", "activation_beta")
 _LISTS = {

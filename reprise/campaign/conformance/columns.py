@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.campaign.conformance.cases import Case, Drawing
-from reprise.campaign.conformance.matrix import FAILURE, ZERO, Cell, State
+from reprise.campaign.conformance.matrix import EMPTY, FAILURE, KINDS, ZERO, Cell, State
 from reprise.data import data_path
 from reprise.facts.facts import entity_facts
 from reprise.lang.ruleset import load_rules
@@ -123,8 +123,10 @@ class Examiner:
         cell = Cell(marks, reason=reason)
         if not bad:
             return replace(cell, reason="") if State.AGREE in marks else cell
-        number, gravest = min(bad, key=lambda b: (b[1].gravity, b[0]))
-        alike = [answer for _, answer in bad if answer.kind == gravest.kind]
+        # What happens on empty tensors must not hide what happens on others.
+        full = [(number, answer) for number, answer in bad if number % KINDS != EMPTY]
+        number, gravest = min(full or bad, key=lambda b: (b[1].gravity, b[0]))
+        alike = [answer for _, answer in full or bad if answer.kind == gravest.kind]
         alike += self._smaller(drawing, number, gravest)
         least = min(alike, key=lambda a: a.case.size)
         return Cell(

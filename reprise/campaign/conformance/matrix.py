@@ -18,6 +18,10 @@ from reprise.oracle.compare import number
 
 VERSION = 1
 
+ORDINARY, FINITE, NON_FINITE, EMPTY = range(4)
+KINDS = 4
+"""Kinds of cases, which take turns: case ``n`` is of kind ``n % KINDS``."""
+
 
 class MatrixError(Exception):
     """A file that is no matrix, and why. For people."""
@@ -70,6 +74,12 @@ class Cell:
     def state(self) -> State:
         """What to say of the cell in one word."""
         return next((s for s in _SUMMARY if s in self.marks), State.UNSUPPORTED)
+
+    @property
+    def only_empty(self) -> bool:
+        """Whether it is good but for its empty tensors."""
+        bad = [i for i, mark in enumerate(self.marks) if mark.is_bad]
+        return bool(bad) and all(i % KINDS == EMPTY for i in bad)
 
     @property
     def rank(self) -> int:

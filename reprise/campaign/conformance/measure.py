@@ -18,9 +18,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from reprise.campaign.conformance.cases import KINDS, MAIN, Cases
+from reprise.campaign.conformance.cases import MAIN, Cases
 from reprise.campaign.conformance.columns import Examiner, resolve
-from reprise.campaign.conformance.matrix import Column, Matrix, Row, read_row, row_data
+from reprise.campaign.conformance.matrix import KINDS, Column, Matrix, Row, read_row, row_data
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.process import Limits, WorkerPool
 
@@ -112,7 +112,7 @@ def _share(end: float | None, columns: int) -> float | None:
 def _rows(
     examiner: Examiner, cases: Cases, ops: Sequence[str], settings: Settings, deadline: float | None
 ) -> Iterator[tuple[str, Row]]:
-    """Rows as they are done, until the deadline."""
+    """Rows as they are done, until the deadline; one at least."""
     over = threading.Event()
 
     def examine(op: str) -> Row:
@@ -127,15 +127,16 @@ def _rows(
 
     executor = ThreadPoolExecutor(settings.jobs)
     try:
-        todo = iter(ops)
+        todo, started = iter(ops), False
         running: dict[Future[Row], str] = {}
         while True:
             while len(running) < settings.jobs:
                 late = deadline is not None and time.monotonic() > deadline
-                op = None if late else next(todo, None)
+                op = None if late and started else next(todo, None)
                 if op is None:
                     break
                 running[executor.submit(examine, op)] = op
+                started = True
             if not running:
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
