@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,14 +39,23 @@ def styled(text: str, name: str) -> str:
     return f"\033[{_CODES[name]}m{text}\033[0m" if wants_colour(sys.stdout) else text
 
 
-def show_diagnostics(diagnostics: Iterable[Diagnostic], stream: IO[str] | None = None) -> None:
-    """Write diagnostics with their source lines, to standard error unless told otherwise."""
+def show_diagnostics(
+    diagnostics: Iterable[Diagnostic],
+    stream: IO[str] | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> None:
+    """Write diagnostics with their source lines, to standard error unless told otherwise.
+
+    ``texts`` are the sources that are not files, by the name that diagnostics give them.
+    """
     from reprise.lang.render import render
 
     to = stream or sys.stderr
     shown = list(diagnostics)
     if shown:
-        print(render(shown, _sources(shown), wants_colour(to)), end="", file=to)
+        print(
+            render(shown, {**_sources(shown), **(texts or {})}, wants_colour(to)), end="", file=to
+        )
 
 
 def _sources(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from reprise.cli.main import Exit
-from reprise.cli.output import show_json, show_table, text_or_json
+from reprise.cli.output import show_diagnostics, show_json, show_table, text_or_json
 
 
 @click.command(short_help="Ask a rule file one question.")
@@ -24,13 +24,18 @@ def query(file: Path, goal: str, model: str | None, engine: str | None, form: st
     """Ask FILE one question: for which values of its variables does GOAL hold?
 
     GOAL is what may stand in the body of a rule, such as 'path(a, X), X != b'. Without variables
-    the answer is yes or no.
+    the answer is yes or no. Nodes and tensors of MODEL are shown by name.
 
     Exit code: 0 answered, also where nothing holds; 2 bad rules, goal or model.
     """
-    from reprise.patterns.query import ask
+    from reprise.lang.diagnostics import RulesError
+    from reprise.patterns.query import PLACE, ask
 
-    answer = ask(file, goal, model=None if model is None else Path(model), engine=engine)
+    try:
+        answer = ask(file, goal, model=None if model is None else Path(model), engine=engine)
+    except RulesError as error:
+        show_diagnostics(error.diagnostics, texts={PLACE: goal})
+        return Exit.INPUT
     if form == "json":
         rows = [dict(zip(answer.variables, row, strict=True)) for row in answer.rows]
         show_json({"version": 1, "engine": answer.engine, "answers": rows})

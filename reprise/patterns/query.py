@@ -7,8 +7,9 @@ engine, which derives forward what the goal depends on; both run the same core p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from reprise.datalog.errors import UnsupportedError
 from reprise.facts.facts import facts_of
 from reprise.lang import ast, core
 from reprise.lang.declarations import value_variables
+from reprise.lang.diagnostics import Diagnostic, RulesError, Span
 from reprise.lang.parse import parse_text
-from reprise.lang.ruleset import load_text
+from reprise.lang.ruleset import RuleSet, load_text
 from reprise.patterns.check import UsageError
+from reprise.patterns.explain import entity_names
 from reprise.patterns.models import read_model
 
 GOAL = "query__answer"
@@ -31,7 +34,10 @@ PLACE = "<goal>"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """For which values of its variables a goal holds (no variables: one empty row, or none)."""
+    """For which values of its variables a goal holds (no variables: one empty row, or none).
+
+    Nodes and tensors of a model stand there by name.
+    """
 
     engine: str
     variables: tuple[str, ...]
@@ -43,7 +49,9 @@ def goal_text(goal: str) -> tuple[str, tuple[str, ...]]:
 
     Raises RulesError if it does not parse.
     """
-    body = goal.strip().rstrip(".")
+    body = goal.rstrip().rstrip(".")
+    if GOAL in body:
+        raise UsageError(f"{GOAL} is what a query itself is called")
     file = parse_text(f"{GOAL}() :-\n{body}\n.", PLACE)
     rules = [decl for decl in file.decls if isinstance(decl, ast.RuleDecl)]
     if len(file.decls) != 1 or len(rules) != 1:
@@ -55,26 +63,96 @@ def goal_text(goal: str) -> tuple[str, tuple[str, ...]]:
 def ask(file: Path, goal: str, *, model: Path | None = None, engine: str | None = None) -> Answer:
     """Answer ``goal`` by the rules of ``file`` (or folder), and the facts of ``model`` if given.
 
-    Raises RulesError, ModelError or UsageError.
+    Raises RulesError, ModelError or UsageError; places in the goal are counted from its start.
     """
-    rule, variables = goal_text(goal)
-    files = sorted(file.rglob("*.rules")) if file.is_dir() else [file]
-    imports = "".join(f'import "{path.resolve().as_posix()}"\n' for path in files)
-    rules = load_text(f"{rule}\n{imports}", PLACE)
+    variables, rules = _loaded(file, goal)
     program = rules.program.restricted_to([GOAL])
     facts: list[tuple[str, core.Row]] = []
+    names: dict[int, str] = {}
     if model is not None:
         known = program.relations
-        facts = [fact for fact in facts_of(read_model(model, rules)) if fact[0] in known]
+        graph = read_model(model, rules)
+        names = entity_names(graph)
+        facts = [fact for fact in facts_of(graph) if fact[0] in known]
+    by, rows = _answered(program, facts, engine)
+    types = [column.type for column in program.relations[GOAL].columns]
+    return Answer(by, variables, tuple(_named(row, types, names) for row in rows))
+
+
+def _loaded(file: Path, goal: str) -> tuple[tuple[str, ...], RuleSet]:
+    """The goal's variables, and the rules with the goal as one of them."""
+    head: tuple[str, ...] = ()
+    try:
+        rule, head = goal_text(goal)
+        files = sorted(file.rglob("*.rules")) if file.is_dir() else [file]
+        imports = "".join(f'import "{path.resolve().as_posix()}"\n' for path in files)
+        return head, load_text(f"{rule}\n{imports}", PLACE)
+    except RulesError as error:
+        raise RulesError(_in_the_goal(error.diagnostics, goal, head)) from None
+
+
+def _in_the_goal(
+    diagnostics: Sequence[Diagnostic], goal: str, variables: Sequence[str]
+) -> list[Diagnostic]:
+    """Diagnostics as if the goal were a file: without the head that it got, which has the first
+    line. What is wrong there is about a variable, and follows from what is wrong in the goal."""
+    about_goal = any(d.span.file == PLACE and d.span.line > 1 for d in diagnostics)
+    kept: list[Diagnostic] = []
+    columns = {}
+    column = len(GOAL) + 2
+    for name in variables:
+        columns[column] = name
+        column += len(name) + 2
+    for diagnostic in diagnostics:
+        span = diagnostic.span
+        hint = None if GOAL in (diagnostic.hint or "") else diagnostic.hint
+        if span.file != PLACE:
+            kept.append(diagnostic)
+        elif span.line > 1:
+            moved = replace(span, line=span.line - 1, end_line=span.end_line - 1)
+            kept.append(replace(diagnostic, span=moved, hint=hint))
+        elif not about_goal:
+            name = columns.get(span.column) or next(iter(variables), "")
+            message = diagnostic.message
+            if diagnostic.code == "unknown-type":
+                message = f"cannot tell what kind of value `{name}` is"
+            kept.append(replace(diagnostic, message=message, span=_first(name, goal), hint=hint))
+    return kept
+
+
+def _first(name: str, goal: str) -> Span:
+    """Where a variable first occurs."""
+    found = re.search(rf"\b{re.escape(name)}\b", goal)
+    before = goal[: found.start()] if found else ""
+    line = before.count("\n") + 1
+    column = len(before) - before.rfind("\n")
+    return Span(PLACE, line, column, line, column + len(name))
+
+
+def _named(row: core.Row, types: Sequence[str], names: Mapping[int, str]) -> core.Row:
+    """A row with nodes and tensors by name."""
+    return tuple(
+        names.get(value, f"#{value}")
+        if isinstance(value, int) and type_ in ("node", "tensor")
+        else value
+        for value, type_ in zip(row, types, strict=True)
+    )
+
+
+def _answered(
+    program: core.Program, facts: Sequence[tuple[str, core.Row]], engine: str | None
+) -> tuple[str, list[core.Row]]:
+    """Which engine answered, and what."""
     if engine == "pydatalog" and not find_spec("pyDatalog"):
         raise UsageError("pyDatalog is not installed: pip install 'reprise[query]'")
     if engine != "reprise" and find_spec("pyDatalog"):
         try:
-            return Answer("pydatalog", variables, tuple(_by_pydatalog(program, facts)))
-        except UnsupportedError:
+            return "pydatalog", _by_pydatalog(program, facts)
+        except UnsupportedError as error:
             if engine == "pydatalog":
-                raise
-    return Answer("reprise", variables, tuple(_by_us(program, facts)))
+                reason = str(error).partition(f": {GOAL}(")[0]  # the rule is the goal itself
+                raise UsageError(f"--engine pydatalog: {reason}") from None
+    return "reprise", _by_us(program, facts)
 
 
 def _by_us(program: core.Program, facts: Iterable[tuple[str, core.Row]]) -> list[core.Row]:
