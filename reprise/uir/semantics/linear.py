@@ -1,6 +1,7 @@
 """Matrix products. Integers wrap around; 16-bit floats accumulate in ``float32``.
 
-``gemm`` scales integers in double precision and rounds towards 0.
+``gemm`` scales integers by whole factors in their type, by others in double precision, rounded
+towards 0.
 """
 # ruff: noqa: D103  (what each operator means is said where it is declared, in rules/ops)
 
@@ -32,7 +33,11 @@ def gemm(
 def _scaled(x: Values, factor: float) -> Values:
     if factor == 1:
         return x
-    return factor * (x if x.dtype.kind == "f" else x.astype(FLOAT64))
+    if x.dtype.kind == "f":
+        return factor * x
+    if factor.is_integer() and abs(factor) < 2.0**63:
+        return x * np.array(int(factor)).astype(x.dtype)
+    return factor * x.astype(FLOAT64)
 
 
 @kernel("linear")

@@ -61,6 +61,13 @@ def test_integers_wrap_around(run):
     assert run("sum", ints(100, 100, dtype="int8")) == -56
 
 
+def test_gemm_scales_integers_by_whole_factors_without_rounding(run):
+    a, b, c = (np.array([[v]]) for v in (2**62, 2, -(2**63) + 1))
+    assert run("gemm", a, b, c, beta=-1.0) == [[-1]]
+    assert run("gemm", a // 2, b // 2, c, alpha=3.0, beta=0.0) == [[3 * 2**61]]
+    assert run("gemm", b, b, alpha=0.5) == [[2]]
+
+
 def test_integer_powers_are_exact_and_truncated(run):
     assert run("pow", ints(3, -2, 2), ints(4, 3, 0)) == [81, -8, 1]
     assert run("pow", ints(1, -1, -1, 2, 0), ints(-5, -2, -3, -1, -1)) == [1, 1, -1, 0, 0]
