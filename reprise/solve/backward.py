@@ -22,7 +22,7 @@ Operands may be given, and then the rest is found around them; so may attributes
     (True, True)
     >>> print(backward.inputs_for(Random(0), {0: flat}, bound={0: TensorType("float32", (3, 5))}))
     reshape: nothing has this result: -> T[*reshape_dims(D, S, Z)], \
-result 0 is float32[1, 1024], shape in -1..inf (with operands of rank 4 at most)
+result 0 is float32[1, 1024] (with operands of rank 4 at most)
 
 What a growing graph asks is which operators could make a tensor of some type from those it has::
 
@@ -282,7 +282,8 @@ class Backward:
             fixed = {}
         types = [*results.values(), *bound.values()]
         most = max([RANK, *(len(type.shape or ()) + 1 for type in types)])
-        structures = Structures(self.inverter, rng, fixed, bound, given, most)
+        longest = max(2 * most, len(results))
+        structures = Structures(self.inverter, rng, fixed, bound, given, most, longest)
         refuted: list[Verdict] = []
         asked, proof, context = 0, True, new_context()
         for structure in structures.all():

@@ -46,6 +46,8 @@ _MOST = 400
 _FEW = 48
 STEPS = 400_000
 """z3's ``rlimit`` for one question about one structure: some 50 ms."""
+_PATIENCE = 10_000
+"""Milliseconds after which z3 is stopped all the same: a last resort, far above what steps take."""
 _SEEN = 1 << 6
 """An extent that z3 may choose freely is at most this if it can be."""
 
@@ -126,6 +128,7 @@ class _Attempt:
         self.solver = z3.SimpleSolver(ctx=self.context)
         self.solver.set("rlimit", steps)
         self.solver.set("random_seed", 0)
+        self.solver.set("timeout", _PATIENCE)
         self.slots: list[_Slot] = []
         self.dtypes: dict[str, Any] = {}
 
@@ -246,13 +249,23 @@ class _Attempt:
             core = [literal.get_id() for literal in self.solver.unsat_core()]
             blamed = [key for key in core if key in wishes]
             if not blamed:
-                clashes = _clashes(named[key][1] for key in core)
+                clashes = _clashes(named[key][1] for key in self._least(must, core))
                 return Verdict(clashes=clashes, proof=not self.pinned)
             for key in blamed if self.rng.random() < 0.5 else [self.rng.choice(blamed)]:
                 _, slot, last = wishes.pop(key)
                 if not last:
                     low = 1 if slot.extent else -_SEEN
                     wish(slot, z3.And(slot.term >= low, slot.term <= _SEEN), True)
+
+    def _least(self, must: Sequence[Any], core: list[int]) -> list[int]:
+        """A core of which nothing can be left out, if z3 finds one."""
+        self.solver.set("core.minimize", True)
+        if (
+            self.solver.check(*(literal for literal in must if literal.get_id() in core))
+            != z3.unsat
+        ):
+            return core
+        return [literal.get_id() for literal in self.solver.unsat_core()]
 
     def _read(
         self, model: Any, operands: Sequence[TensorType | None], attributes: Mapping[str, Any]
@@ -290,8 +303,9 @@ def _clashes(constraints: Any) -> tuple[Clash, ...]:
 class Structures:
     """The structures that an instance can have, in random order.
 
-    ``complete``: they are all there are, up to the rank ``most``; ``ranks``: whether there was a
-    choice of ranks.
+    ``complete``: they are all there are, up to the rank ``most`` and with no list in attributes
+    longer than ``longest`` (two items for each axis, or one for each result); ``ranks``: whether
+    there was a choice of ranks.
     """
 
     def __init__(
@@ -302,8 +316,10 @@ class Structures:
         bound: Mapping[int, TensorType],
         given: Mapping[str, Attribute],
         most: int = RANK,
+        longest: int = 2 * RANK,
     ) -> None:
         self.most = most
+        self.longest = longest
         self.inverter = inverter
         self.rng = rng
         self.fixed = fixed
@@ -418,7 +434,7 @@ class Structures:
             self.complete = False  # as long as its default, whatever that comes to
             return (None,)
         self.ranks = True
-        return [self._list(attribute, length) for length in range(self.most + 1)]
+        return [self._list(attribute, length) for length in range(self.longest + 1)]
 
     def _list(self, attribute: PreparedAttribute, length: int) -> tuple[int, ...]:
         return tuple([self._drawn(attribute) for _ in range(length)])

@@ -228,6 +228,19 @@ def test_what_cannot_be_is_said_to_be_impossible(op, wanted, bound):
     assert str(answer).startswith(f"{op}: nothing has this result: ")
 
 
+@pytest.mark.parametrize(
+    ("op", "results", "operand"),
+    [
+        ("pad", [f32(3, 3, 3)], f32(2, 2, 2)),
+        ("split", [f32(1, 2)] * 11, f32(11, 2)),
+        ("sum", [f32(1, 1, 1, 1, 1)], f32(3, 3, 3, 3, 3)),
+    ],
+)
+def test_long_lists_are_not_ruled_out(op, results, operand):
+    answer = backward(op).inputs_for(Random(1), dict(enumerate(results)), {0: operand}, tries=0)
+    assert not isinstance(answer, Unsatisfiable), str(answer)
+
+
 def test_what_is_too_hard_is_unknown_and_counted():
     """Fermat's last theorem for exponent 3: z3 gives up, and says so."""
     signature = own_signature(
