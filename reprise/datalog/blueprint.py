@@ -242,6 +242,7 @@ def _level(number: int, names: frozenset[str], own: tuple[int, ...], clauses: Cl
 def _level_tasks(clauses: Clauses, level: Level, mode: Mode, growth: Growth) -> list[Task]:
     """The variants that a level needs: by purpose, whether negated, and relation."""
     groups: dict[tuple[str, bool, str], list[Place]] = {}
+    derived = clauses.derived()
     for number in level.clauses:
         clause = clauses.clauses[number]
         needs = growth.needs(clause, mode)
@@ -256,13 +257,18 @@ def _level_tasks(clauses: Clauses, level: Level, mode: Mode, growth: Growth) -> 
                 name = literal.view if isinstance(literal, Lookup) else literal.relation
                 groups.setdefault((purpose.value, negated, name), []).append((number, position))
     return [
-        _task(clauses, Purpose(purpose), negated, name, groups[purpose, negated, name])
+        _task(clauses, derived, Purpose(purpose), negated, name, groups[purpose, negated, name])
         for purpose, negated, name in sorted(groups)
     ]
 
 
 def _task(
-    clauses: Clauses, purpose: Purpose, negated: bool, name: str, places: list[Place]
+    clauses: Clauses,
+    derived: frozenset[str],
+    purpose: Purpose,
+    negated: bool,
+    name: str,
+    places: list[Place],
 ) -> Task:
     relation = clauses.schema(name)
     wanted: dict[int, list[list[Value] | None]] = {
@@ -275,7 +281,7 @@ def _task(
     }
     counts = {column: sum(v is not None for v in values) for column, values in wanted.items()}
     best = max(counts, key=lambda column: (counts[column], -column), default=None)
-    guards = _guards(clauses, places)
+    guards = _guards(clauses, derived, places)
     if best is None or counts[best] < _DISPATCH_FROM:
         return Task(purpose, negated, name, None, tuple(places), {}, guards)
     everywhere = []
@@ -289,9 +295,10 @@ def _task(
     return Task(purpose, negated, name, best, tuple(everywhere), found, guards)
 
 
-def _guards(clauses: Clauses, places: list[Place]) -> tuple[str, ...] | None:
+def _guards(
+    clauses: Clauses, derived: frozenset[str], places: list[Place]
+) -> tuple[str, ...] | None:
     """For each variant, a derived relation that it joins with; None if one joins with none."""
-    derived = clauses.derived()
     found: dict[str, None] = {}
     for number, position in places:
         names = (

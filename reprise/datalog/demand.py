@@ -106,8 +106,8 @@ class _Demand:
         self._bodies_of: dict[int, tuple[tuple[Atom, ...], tuple[_Body, ...]]] = {}
         self._asked = {
             name: tuple(range(program.relations[name].arity))
-            for name in self._derived
-            if name not in roots
+            for name in program.relations
+            if name in self._derived and name not in roots
         }
         for rule in program.rules:  # arithmetic is no argument that can be looked up
             known = tuple(i for i, t in enumerate(rule.head.terms) if not isinstance(t, Arith))

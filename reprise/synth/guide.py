@@ -20,7 +20,6 @@ from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
 from reprise.uir.graph import Scalar, Tensor
 
-
 _KEEP_AFTER = frozenset({2, 100, 2_000, 20_000})
 """After how many programs what was compiled is kept for the next start: most rules are needed for
 the first time in the first few programs, the others hardly ever."""
@@ -73,9 +72,7 @@ class Guide:
                 facts.append(("env", (name, value)))
         if opset is not None:
             facts += [("opset", (domain, opset)) for domain in ("", "ai.onnx")]
-        for fact in facts:
-            if fact[0] in self._wanted:
-                self.database.commit([fact])
+        self.database.commit([fact for fact in facts if fact[0] in self._wanted])
         self._start = self.database.mark()
         self._watched = frozenset(roots)
         self._begun = 0

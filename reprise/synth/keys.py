@@ -121,7 +121,8 @@ class Keys:
         *,
         exact: bool = True,
     ) -> None:
-        self._positions = {p.name: positions(p) for p in patterns}
+        self._patterns = {p.name: p for p in patterns}
+        self._positions: dict[str, dict[str, tuple[Position, ...]]] = {}
         self._solver = Solver(program, database)
         self._exact = exact
 
@@ -131,9 +132,11 @@ class Keys:
         """The keys of node ``candidate`` (whose facts are in the database) at the position that
         the pattern calls ``node``, one for each alternative. ``makers`` has the operator that
         makes each tensor, for keys of the paper's kind."""
+        found = self._positions.get(pattern)
+        if found is None:
+            found = self._positions[pattern] = positions(self._patterns[pattern])
         return tuple(
-            frozenset(self._bindings(position, candidate, makers))
-            for position in self._positions[pattern][node]
+            frozenset(self._bindings(position, candidate, makers)) for position in found[node]
         )
 
     def _bindings(

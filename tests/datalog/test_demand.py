@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -147,3 +152,31 @@ def test_the_names_of_new_relations_are_none_of_the_language() -> None:
     stratify(program)
     used = {name for rule in program.rules for name in relations_in(rule.body)}
     assert used <= program.relations.keys()
+
+
+SAME = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from reprise.datalog.demand import on_demand
+from reprise.lang.coretext import format_program
+from tests.datalog.coretext_reader import read
+from tests.datalog.test_demand import FLOW
+print(format_program(on_demand(read(FLOW), ["found"])))
+"""
+
+
+def test_the_program_is_the_same_in_every_process() -> None:
+    """Its text is what compiled rules are kept under."""
+    root = Path(__file__).parents[2]
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", SAME, str(root)],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(texts) == 1
+    assert "fanout$asked" in texts.pop()
