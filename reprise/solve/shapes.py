@@ -18,6 +18,7 @@ from reprise.lang.dtypes import DTYPES
 from reprise.solve.arithmetic import Value, known, minus, plus, product, same, times
 from reprise.solve.spelling import spell
 from reprise.uir.graph import Extent
+from reprise.uir.slices import slice_of
 
 List = tuple[Extent, ...]
 
@@ -405,8 +406,8 @@ def slice_dims(
     axes: tuple[int, ...] | None,
     strides: tuple[int, ...] | None,
 ) -> List | None:
-    """``slice_dims(D, starts, ends, axes, steps)``: numpy slicing; bounds beyond the extent are
-    clamped, negative ones count from the end."""
+    """``slice_dims(D, starts, ends, axes, steps)``: negative bounds count from the end, and
+    those beyond the axis are clamped (``slice_of``)."""
     if items is None:
         return None
     if starts is None or ends is None or axes is None or strides is None:
@@ -423,7 +424,7 @@ def slice_dims(
             raise ShapeError("a step is 0")
         extent = items[axis]
         if isinstance(extent, int):
-            result[axis] = len(range(*slice(start, end, step).indices(extent)))
+            result[axis] = len(range(*slice_of(extent, start, end, step).indices(extent)))
         elif not (start == 0 and step == 1 and end >= 2**31 - 1):
             result[axis] = None
     return tuple(result)

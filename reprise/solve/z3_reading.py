@@ -428,18 +428,21 @@ def _slice_dims(
 
 
 def _sliced(reading: Symbolic, extent: Any, start: Any, end: Any, step: Any) -> Any:
-    """How many elements ``[start:end:step]`` takes, as ``slice.indices`` says."""
+    """How many elements ``[start:end:step]`` takes, as ``slice_of`` says."""
 
     def counted(forward: bool) -> Any:
-        low, high = (0, extent) if forward else (-1, extent - 1)
+        high = extent if forward else extent - 1
 
-        def clamped(bound: Any) -> Any:
+        def clamped(bound: Any, low: int) -> Any:
             below = reading.compare("<", bound, 0, False)
             bound = _choose(reading, below, bound + extent, bound)
             bound = _choose(reading, reading.compare("<", bound, low, False), low, bound)
             return _choose(reading, reading.compare(">", bound, high, False), high, bound)
 
-        length = clamped(end) - clamped(start) if forward else clamped(start) - clamped(end)
+        if forward:
+            length = clamped(end, 0) - clamped(start, 0)
+        else:
+            length = clamped(start, 0) - clamped(end, -1)
         pace = step if forward else -step
         safe = _choose(reading, reading.compare(">", pace, 0, False), pace, 1)
         count = reading.binary("/", length + safe - 1, safe)

@@ -20,6 +20,7 @@ from reprise.lower.torch.call import (
     shape,
 )
 from reprise.lower.torch.reductions import runtime
+from reprise.uir.slices import slice_of
 
 _SHAPE = runtime(1, "the shape")
 
@@ -109,7 +110,7 @@ def _slice(call: Call) -> str:
     backwards = []
     for start, end, axis, step in zip(a["starts"], a["ends"], a["axes"], a["steps"], strict=True):
         extent = call.shape()[axis]
-        positions = range(*slice(start, end, step).indices(extent))
+        positions = range(*slice_of(extent, start, end, step).indices(extent))
         if step < 0:
             backwards.append(axis)
             positions = positions[::-1]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from reprise.uir.semantics.registry import Values, kernel
+from reprise.uir.slices import slice_of
 
 Ints = tuple[int, ...]
 
@@ -137,20 +138,6 @@ def slice_(
         axis = i if axes is None else axes[i]
         index[axis] = slice_of(x.shape[axis], start, ends[i], 1 if steps is None else steps[i])
     return x[tuple(index)]
-
-
-def slice_of(extent: int, start: int, end: int, step: int) -> slice:
-    """A slice as ONNX reads it: a negative bound counts from the end once, then is clamped. (Python
-    cannot say "up to and with element 0" backwards but by None.)"""
-    start += extent if start < 0 else 0
-    end += extent if end < 0 else 0
-    if step > 0:
-        return slice(min(max(start, 0), extent), min(max(end, 0), extent), step)
-    first = min(max(start, -1), extent - 1)
-    last = min(max(end, -1), extent - 1)
-    if first < 0 or first <= last:
-        return slice(0, 0, 1)
-    return slice(first, None if last < 0 else last, step)
 
 
 @kernel("narrow", moves=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reprise.lower.relax.application import Application, Form, dtype_name, number
+from reprise.uir.slices import slice_of
 
 _PAD_MODES = {
     "constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"
@@ -113,7 +114,7 @@ def _slice(n: Application) -> str:
     rows = zip(n.attr("axes"), n.attr("starts"), n.attr("ends"), n.attr("steps"), strict=True)
     for axis, start, end, step in rows:
         extent = n.shape[axis]
-        begin, stop, _ = slice(start, end, step).indices(extent)
+        begin, stop, step = slice_of(extent, start, end, step).indices(extent)
         if len(range(begin, stop, step)) == 0:
             begin, stop, step = 0, 0, 1
         axes.append(axis)
