@@ -13,7 +13,7 @@ conditions, domains, what is suggested by what) is prepared when the sampler is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -58,8 +58,8 @@ DRAWN = "<drawn>"
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """An expression, and the attributes in it that are drawn before it is evaluated: axes and
-    words only, since most other attributes are themselves suggested by shapes."""
+    """An expression, and the attributes in it that are drawn before it is evaluated: single ones
+    only, since lists are themselves suggested by shapes."""
 
     value: Partial
     attributes: tuple[PreparedAttribute, ...]
@@ -79,9 +79,9 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class _Equation:
-    """A condition ``V == expr``, on its own or as the first of several alternatives."""
+    """A condition ``V == expr``, or one with several such alternatives; ``alone``: and no other."""
 
-    argument: _Argument
+    arguments: tuple[_Argument, ...]
     alone: bool
 
 
@@ -137,6 +137,17 @@ class Sampler:
         plan = self.plan = signature.plan
         self._preferred = dtypes
         self._conditions = [part for c in plan.decl.where for part in _conjuncts(c)]
+        optional = {p.name.text for p in plan.decl.params if p.optional}
+        self._presence = [
+            compile_partial(plan, condition)
+            for condition in self._conditions
+            if any(
+                isinstance(part, ast.AtomCond)
+                and isinstance(part.args[0], ast.Name)
+                and part.args[0].text in optional
+                for part in walk(condition)
+            )
+        ]
         self._about: dict[str, list[About]] = {}
         for condition in self._conditions:
             if not isinstance(condition, ast.AtomCond):
@@ -275,7 +286,7 @@ class Sampler:
         for variable in variables(expr):
             attribute = self.attributes.get(variable.name)
             if attribute is not None and (
-                attribute.axes is not None or attribute.plan.type in ("bool", "sym")
+                attribute.axes is not None or attribute.plan.type in ("bool", "int", "sym")
             ):
                 drawn.append(attribute)
         return _Argument(compile_partial(self.plan, expr), tuple(drawn))
@@ -287,9 +298,15 @@ class Sampler:
             equations = self._equations[name] = []
             for condition in self._conditions:
                 choices = condition.parts if isinstance(condition, ast.Or) else (condition,)
-                match choices[0]:
-                    case ast.Comparison((ast.Variable(left), expr), ("==",)) if left == name:
-                        equations.append(_Equation(self._argument(expr), len(choices) == 1))
+                found = tuple(
+                    self._argument(choice.operands[1])
+                    for choice in choices
+                    if isinstance(choice, ast.Comparison)
+                    and choice.ops == ("==",)
+                    and choice.operands[0] == ast.Variable(name)
+                )
+                if found:
+                    equations.append(_Equation(found, len(choices) == 1))
             calls = self._called[name] = []
             for call in self._calls:
                 suggest = SUGGESTIONS.get(call.function.text)
@@ -374,9 +391,10 @@ class Draw:
         self.values: dict[str, Any] = {}
         self.given: dict[str, Attribute] = {}
         self.busy: set[str] = set()
+        self.left: set[str] = set()  # attributes that stay absent
         self.operands: dict[str, TensorType | None] = {}
         self.first: tuple[int, ...] | None = None
-        self.forced: set[str] = set()
+        self.forced: Set[str] = frozenset()
 
     def instance(self, given: Mapping[str, Attribute]) -> Instance:
         sampler, bound = self.sampler, self.bound
@@ -396,14 +414,8 @@ class Draw:
                 made[number] = self._operand(port)
         for attribute in sampler.attributes.values():
             self._attribute(attribute)
-        for number, port in enumerate(ports):
-            if (
-                port.optional
-                and made[number] is None
-                and not port.at_run_time
-                and self.wants(number)
-            ):
-                made[number] = self._operand(port)
+        for number in self._wanted([i for i, type in enumerate(made) if type is None]):
+            made[number] = self._operand(ports[number])
         operands: list[TensorType | None] = []
         for number, port in enumerate(ports):
             operands += made[number] if port.variadic else [made[number]]
@@ -418,15 +430,27 @@ class Draw:
         """Whether an optional operand is to be there."""
         return self.rng.random() < 0.5
 
+    def _wanted(self, missing: Sequence[int]) -> list[int]:
+        """Which of the operands that are missing are to be there, as far as conditions on who is
+        present let them."""
+        ports, conditions = self.sampler.ports, self.sampler._presence
+        missing = [i for i in missing if not ports[i].at_run_time]
+        wanted: list[int] = []
+        for _ in range(_LOOKS if missing else 0):
+            wanted = [i for i in missing if self.wants(i)]
+            there = {ports[i].name: i in wanted or None for i in missing}
+            operands = {port.name: None for port in ports} | self.operands | there
+            if all(_may(condition, self.values, operands) for condition in conditions):
+                break
+        return wanted
+
     def _preset(self, given: Mapping[str, Attribute]) -> None:
         """Take attributes as given. Axes can be given where the rank is known."""
+        fixed = {name: value for name, value in given.items() if value != DRAWN}
+        self.given |= fixed
+        self.forced = given.keys() - fixed.keys()
         for attribute in self.sampler.attributes.values():
-            name = attribute.plan.name
-            if name in given:
-                if given[name] == DRAWN:
-                    self.forced.add(name)
-                else:
-                    self.given[name] = given[name]
+            if attribute.plan.name in given:
                 self._attribute(attribute)
 
     # --- operands that are given -----------------------------------------------------------------
@@ -575,7 +599,10 @@ class Draw:
     def is_open(self, about: About) -> bool:
         """Whether a condition cannot be judged, since something in it may be absent."""
         return bool(about.doubts) and not all(
-            name in self.values or self.operands.get(name) is not None for name in about.doubts
+            name in self.values
+            or (about.asks and name in self.left)
+            or self.operands.get(name) is not None
+            for name in about.doubts
         )
 
     def _suggest(self, name: str) -> Any:
@@ -583,8 +610,10 @@ class Draw:
         drawn already."""
         equations, calls = self.sampler._suggesting(name)
         for equation in equations:
-            value = self._argument(equation.argument)
-            if value is not MISSING and (equation.alone or self.rng.random() < 0.8):
+            if not equation.alone and self.rng.random() >= 0.8:
+                continue
+            value = self._argument(self.rng.choice(equation.arguments))
+            if value is not MISSING:
                 return value
         for call in calls:
             args = [MISSING if a is None else self._argument(a) for a in call.arguments]
@@ -610,7 +639,7 @@ class Draw:
     def _attribute(self, attribute: PreparedAttribute) -> None:
         """Draw an attribute, or leave it to its default."""
         name = attribute.plan.variable
-        if name in self.busy or name in self.values:
+        if name in self.busy or name in self.values or name in self.left:
             return
         self.busy.add(name)
         try:
@@ -627,6 +656,8 @@ class Draw:
                 value = attribute.default(self.values, self.operands)
                 if value is not None:
                     self.values[name] = self._resolved(attribute, value)
+            else:
+                self.left.add(name)
         except UNDECIDED:
             pass  # it counts in something that is not drawn yet; asked for again later
         self.busy.discard(name)
@@ -641,6 +672,8 @@ class Draw:
                 self.given[attribute.plan.name] = value
                 self.values[attribute.plan.variable] = resolved
                 return
+        if attribute.plan.optional:
+            self.left.add(attribute.plan.variable)
 
     def _resolved(self, attribute: PreparedAttribute, value: Any) -> Any:
         """An axis, or a list of axes, with negative ones resolved."""

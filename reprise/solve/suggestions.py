@@ -182,15 +182,23 @@ def _bounds(ask: Request) -> Any:
             return tuple(rng.choice((1, 1, 1, 2, 3, -1)) for _ in range(count))
 
 
-def _for_each_axis(*choices: Any, per_axis: int = 1) -> Suggest:
-    """A list with one random choice (or ``per_axis``) for each extent of the first argument."""
+def _for_each_axis(*choices: Any) -> Suggest:
+    """A list with one random choice for each extent of the first argument."""
 
     def suggest(ask: Request) -> Any:
         if ask.i == 0 or ask.args[0] is MISSING:
             return MISSING
-        return tuple(ask.rng.choice(choices) for _ in range(per_axis * len(ask.args[0])))
+        return tuple(ask.rng.choice(choices) for _ in range(len(ask.args[0])))
 
     return suggest
+
+
+def _pads(ask: Request) -> Any:
+    axes = ask.args[2]
+    if ask.i != 1 or ask.args[0] is MISSING:
+        return MISSING
+    count = len(axes if isinstance(axes, tuple) else ask.args[0])
+    return tuple(ask.rng.choice((0, 0, 1, 2)) for _ in range(2 * count))
 
 
 def _windows(ask: Request) -> Any:
@@ -281,7 +289,7 @@ SUGGESTIONS: dict[str, Suggest] = {
     "insert": _new_axes,
     "split_dims": _pieces,
     "slice_dims": _bounds,
-    "pad_dims": _for_each_axis(0, 0, 1, 2, per_axis=2),
+    "pad_dims": _pads,
     "tile_dims": _for_each_axis(1, 1, 2, 3),
     "scale_dims": _for_each_axis(1.0, 2.0, 0.5, 1.5),
     "sized_dims": _for_each_axis(1, 2, 3, 5),
