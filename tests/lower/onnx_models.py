@@ -17,7 +17,7 @@ from reprise.facts.onnx_values import DTYPE_OF_CODE
 from reprise.lower.onnx import OnnxLowering, to_onnx
 from reprise.solve.sampling import Instance, Sampler
 from reprise.solve.signatures import Signatures
-from reprise.uir.graph import Attribute, Graph, TensorType
+from reprise.uir.graph import Graph, TensorType
 from reprise.uir.inference import Typing
 
 CPU = ["CPUExecutionProvider"]
@@ -50,34 +50,12 @@ def graph_of(
     return graph
 
 
-def rotary_embedding(rng: Random) -> Instance:
-    """The sampler hardly ever finds tables that fit: the signature does not relate them to x."""
-    batch, heads, length, size = (rng.choice((1, 2, 3)) for _ in range(4))
-    size *= 2
-    turned = rng.choice((0, 2, size))
-    pairs = (turned or size) // 2
-    dtype = rng.choice(("float16", "float32"))
-    flat = rng.random() < 0.5
-    x = (batch, length, heads * size) if flat else (batch, heads, length, size)
-    operands = [TensorType(dtype, x)]
-    if rng.random() < 0.5:
-        operands += [TensorType(dtype, (5, pairs))] * 2 + [TensorType("int64", (batch, length))]
-    else:
-        operands += [TensorType(dtype, (batch, length, pairs))] * 2
-    attributes: dict[str, Attribute] = {"rotary_embedding_dim": turned}
-    attributes["interleaved"] = rng.random() < 0.5
-    if flat:
-        attributes["num_heads"] = heads
-    return Instance(tuple(operands), attributes)
-
-
 def instances(op: str, count: int, seed: str = "") -> Iterator[tuple[Instance, Typing]]:
     """Random applications of ``op`` that its signature accepts."""
     rng = Random(f"{seed}{op}")
     sampler = Sampler(signatures()[op])
     for _ in range(count):
-        by_hand = op == "rotary_embedding"
-        instance = rotary_embedding(rng) if by_hand else sampler.draw(rng)
+        instance = sampler.draw(rng)
         assert instance is not None, op
         yield instance, signatures().check(op, instance.operands, instance.attributes)
 

@@ -333,7 +333,7 @@ def _values(type: TensorType, rng: np.random.Generator) -> np.ndarray:
     if type.dtype == "bool":
         return np.ones(type.shape, bool)
     if type.dtype == "int64":
-        return np.asarray(rng.integers(0, 2, type.shape))
+        return np.asarray(rng.integers(0, 1, type.shape))  # a row that every table has
     return np.asarray(rng.normal(size=type.shape)).astype(numpy_dtype(type.dtype))
 
 

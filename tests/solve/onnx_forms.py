@@ -239,9 +239,10 @@ def _mean_variance_norm(instance: Instance, given: dict[str, Any]) -> Form:
 
 
 def _attention(instance: Instance, given: dict[str, Any]) -> Form:
-    if instance.operands[0].rank != 4:  # type: ignore[union-attr]
+    if instance.operands[0].rank != 4 and "q_num_heads" not in given:  # type: ignore[union-attr]
         raise NotExpressible("four axes, or three and a number of heads")
-    form = flags(same("Attention", "is_causal", "scale", "softcap"))(instance, given)
+    names = ("is_causal", "scale", "softcap", "q_num_heads", "kv_num_heads")
+    form = flags(same("Attention", *names))(instance, given)
     form.outputs = 4 if len(instance.operands) > 5 and instance.operands[4] else 1
     return form
 

@@ -244,6 +244,8 @@ def _einsum(a: Attributes, *xs: Any) -> Any:
 
 def _attention(a: Attributes, q: Any, k: Any, v: Any, mask: Any = None, *past: Any) -> Any:
     need(not past, "torch keeps no past")
+    need("q_num_heads" not in a, "torch packs no heads into the features")
+    need(mask is None or mask.shape[-1] == k.shape[-2], "torch fills up no masks")
     need(q.dtype == v.dtype, "torch has one type here")
     need(q.shape[:-2] == k.shape[:-2], "torch shares no heads here")
     need(mask is None or (mask.dtype in (torch.bool, q.dtype)), "the mask's type")

@@ -47,7 +47,7 @@ def _attention(c: Call) -> Sequence[Ref]:
     if past_key is not None:
         total += c.shape(4)[-2]
     if mask is not None:
-        mask = _mask(c, mask, batch, total)
+        mask = _mask(c, mask, batch)
     operands = [q, k, v, mask, past_key, past_value, lengths]
     flat = len(batch) != 2
     if flat:
@@ -79,12 +79,10 @@ def _flattened(c: Call, i: int) -> Ref | None:
     return c.add("Reshape", ref, whole, allowzero=_allow_zero(whole))
 
 
-def _mask(c: Call, mask: Ref, batch: Sequence[int], total: int) -> Ref:
-    """A mask of two axes at least, as wide as there are keys (ONNX fills a narrower one up with
-    -inf, it does not broadcast it), with batches as the operands have them."""
+def _mask(c: Call, mask: Ref, batch: Sequence[int]) -> Ref:
+    """A mask of two axes at least, with batches as the operands have them."""
     shape = c.shape(3)
     wanted: tuple[int, ...] = (*((1,) * (2 - len(shape))), *shape)
-    wanted = (*wanted[:-1], total)
     flat = len(wanted) > 2 and len(batch) != 2
     if flat:
         wanted = (*batch, *wanted[-2:])

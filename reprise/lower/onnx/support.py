@@ -115,7 +115,8 @@ def _wrong_type(op: str, i: int, formal: Formal, dtype: str, opset: int) -> str:
 
 def _type_results(node: OnnxNode, found: Spec, bound: dict[str, str]) -> None:
     """Give each result its element type: an operand's, the only one, or an attribute's."""
-    named = node.attributes.get("to") or node.attributes.get("dtype")
+    names = ("to", "dtype", "output_dtype")
+    named = next((node.attributes[n] for n in names if node.attributes.get(n)), None)
     for i, ref in enumerate(node.outputs):
         formal = found.result(i)
         if formal is None:

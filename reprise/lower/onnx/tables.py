@@ -32,8 +32,6 @@ FORMS: dict[str, Form] = {
 }
 """How each operator is written in ONNX."""
 
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
-
 CONTROL = {"if": "If", "loop": "Loop", "scan": "Scan"}
 """Operators that run sub-graphs."""
 
@@ -70,21 +68,11 @@ def _mixed_ellipses(c: Call) -> bool:
     return len(lengths) > 1
 
 
-def _turns_badly(c: Call) -> bool:
-    """Whether the tables of a rotary embedding do not fit what they turn."""
-    shape, heads, turned = c.shape(), c["num_heads"], c["rotary_embedding_dim"]
-    if len(shape) == 3:
-        if not heads or shape[2] % heads:
-            return True
-        length, size = shape[1], shape[2] // heads
-    else:
-        length, size = shape[2], shape[3]
-    turned = turned or size
-    if turned % 2 or turned > size or c.shape(1)[-1] != turned // 2:
-        return True
-    if c.get(3) is not None:
-        return c.rank(1) != 2 or c.shape(3)[1] != length
-    return c.shape(1)[:2] != (shape[0], length)
+def _short_mask(c: Call) -> bool:
+    """Whether a mask leaves keys over, which only an operator of its own fills up."""
+    if c.get(3) is None or c.takes("Attention"):
+        return False
+    return c.shape(3)[-1] < c.shape(1)[-2] + (0 if c.get(4) is None else c.shape(4)[-2])
 
 
 _OVERHANG = Limit(_overhangs, "before opset 22 a window that starts in the padding is counted")
@@ -95,20 +83,10 @@ _STASH = Limit(
 LIMITS: dict[str, tuple[Limit, ...]] = {
     **{f"{pool}_pool{n}d": (_OVERHANG,) for pool in ("max", "avg") for n in (1, 2, 3)},
     "lp_pool": (_OVERHANG,),
-    **dict.fromkeys(("layer_norm", "rms_norm", "group_norm"), (_STASH,)),
+    **dict.fromkeys(("rms_norm", "group_norm"), (_STASH,)),
     "einsum": (Limit(_mixed_ellipses, "every ellipsis must stand for as many axes"),),
     "one_hot": (
         Limit(lambda c: c.get(2) is None and c["dtype"] == "string", "its values are strings"),
-    ),
-    "resize": (
-        Limit(
-            lambda c: (
-                c["coordinate_transformation_mode"] == "tf_crop_and_resize"
-                and c.get(1) is None
-                and c["roi"] is None
-            ),
-            "tf_crop_and_resize needs a region of interest",
-        ),
     ),
     "attention": (
         Limit(
@@ -120,22 +98,12 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
             "ONNX takes the square root of the scale",
         ),
         Limit(
-            lambda c: c["softmax_precision"] not in (None, *_FLOATS),
-            "softmax_precision is no floating-point type",
-        ),
-        Limit(
             lambda c: (
                 c.opset < 23 and (c.get(6) is not None or c["qk_matmul_output_mode"] in (1, 2))
             ),
             "before opset 23 there are no lengths, and scores only raw or as probabilities",
         ),
-        Limit(
-            lambda c: c.get(6) is not None and (c.rank() != 4 or c.shape(6) != c.shape()[:1]),
-            "lengths are for each member of a batch that has heads",
-        ),
-    ),
-    "rotary_embedding": (
-        Limit(_turns_badly, "the tables hold an angle for each position and pair of features"),
+        Limit(_short_mask, "before opset 23 a mask is as wide as there are keys"),
     ),
 }
 """By operator; what ``unsupported`` looks at before the schemas."""

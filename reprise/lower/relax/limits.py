@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 
 from reprise.lower.relax.forms import FORMS
 from reprise.lower.relax.forms.linear import LARGEST_DETERMINANT
@@ -138,47 +137,6 @@ def _extents(type_: TensorType | None) -> tuple[int, ...]:
     return tuple(extent for extent in shape if isinstance(extent, int))
 
 
-def _fits(parameter: tuple[int, ...], shape: tuple[int, ...], axis: int, block: int = 0) -> bool:
-    """Whether a scale or zero point is one, or one for each position (or block) of an axis."""
-    if prod(parameter) == 1 and not (block and parameter):
-        return True
-    if not -len(shape) <= axis < len(shape):
-        return False
-    extent = shape[axis]
-    if not block:
-        return parameter == (extent,)
-    wanted = list(shape)
-    wanted[axis] = -(-extent // block)
-    return parameter == tuple(wanted)
-
-
-def _misfits(places: Mapping[int, tuple[int, int]]) -> Special:
-    """``places``: for a parameter's position, the operand that it belongs to and the axis (counted
-    from the end if negative)."""
-
-    def special(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
-        for position, (owner, axis) in places.items():
-            if position < len(operands) and operands[position] is not None:
-                shape = _extents(operands[owner])
-                if not _fits(_extents(operands[position]), shape, max(axis, -len(shape))):
-                    return f"operand {position} does not fit operand {owner}"
-        return None
-
-    return special
-
-
-def _misfit_scale(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
-    if "float" not in str(a.get("precision") or "float32"):
-        return "the precision is no float type"
-    axis, block = a["axis"], a["block_size"]
-    assert isinstance(axis, int) and isinstance(block, int)
-    for parameter in operands[1:]:
-        fits = _fits(_extents(parameter), _extents(operands[0]), axis, block)
-        if parameter is not None and not fits:
-            return "the scale or zero point does not fit"
-    return None
-
-
 def _both(*specials: Special) -> Special:
     """The first reason of several."""
 
@@ -189,58 +147,19 @@ def _both(*specials: Special) -> Special:
     return special
 
 
-def _single(position: int, then: Special) -> Special:
-    def special(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
-        if prod(_extents(operands[position])) != 1:
-            return f"operand {position} has more than one element"
-        return then(operands, a)
-
-    return special
-
-
 def _unusual_attention(
     operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
 ) -> str | None:
     queries = _extents(operands[0])
     if len(queries) == 3 and a.get("q_num_heads") and a.get("kv_num_heads"):
         return "heads that are packed into the features are not lowered to Relax"
-    if len(operands) > 6 and operands[6] is not None and _extents(operands[6]) != queries[:1]:
-        return "lengths are not one for each sequence"
-    return None
-
-
-def _misfit_angles(operands: Sequence[TensorType | None], a: Mapping[str, Attribute]) -> str | None:
-    shape, angles = _extents(operands[0]), _extents(operands[1])
-    heads = a["num_heads"] if len(shape) == 3 else 1
-    assert isinstance(heads, int)
-    if shape[-1] % heads:
-        return "the features are no multiple of the heads"
-    size = shape[-1] // heads
-    turned, length = a["rotary_embedding_dim"] or size, shape[-2]
-    positions = _extents(operands[3]) if len(operands) > 3 and operands[3] is not None else None
-    if not isinstance(turned, int) or turned % 2 or turned > size or angles[-1] != turned // 2:
-        return "the angles do not fit the features"
-    if positions is None and angles[:-1] != (shape[0], length):
-        return "the angles do not fit the positions"
-    if positions is not None and (len(angles) != 2 or positions != (shape[0], length)):
-        return "the positions do not fit"
     return None
 
 
 SPECIAL: dict[str, Special] = {
-    "quantize_linear": _misfit_scale,
-    "dequantize_linear": _misfit_scale,
-    "matmul_integer": _misfits({2: (0, -2), 3: (1, -1)}),
-    "qlinear_matmul": _single(
-        6, _single(7, _misfits({1: (0, -2), 2: (0, -2), 4: (3, -1), 5: (3, -1)}))
-    ),
     "attention": _unusual_attention,
-    "rotary_embedding": _misfit_angles,
-    "conv_integer": _both(_spatial(3, "convolution"), _misfits({2: (0, 1), 3: (1, 0)})),
-    "qlinear_conv": _both(
-        _spatial(3, "convolution"),
-        _single(1, _single(6, _single(7, _misfits({2: (0, 1), 4: (3, 0), 5: (3, 0)})))),
-    ),
+    "conv_integer": _spatial(3, "convolution"),
+    "qlinear_conv": _spatial(3, "convolution"),
     "resize": _unusual_resize,
     "roi_align": _unusual_regions,
     "grid_sample": _many_samples,

@@ -130,35 +130,6 @@ def either(*reasons: Refuse) -> Refuse:
     return refuse
 
 
-def per_position(parameter: int, operand: int, axis: int, *, rows: bool = False) -> Refuse:
-    """Refuses a parameter (a scale, a zero point) that is neither one number nor one for each
-    position of an operand's axis; with ``rows``, it may also have the operand's rank."""
-
-    def refuse(call: Call) -> str | None:
-        if not call.has(parameter):
-            return None
-        given, extents = call.shape(parameter), call.shape(operand)
-        kept = [extent if i == axis % len(extents) else 1 for i, extent in enumerate(extents)]
-        fits = all(extent == 1 for extent in given) or (
-            len(given) == 1 and -len(extents) <= axis and given[0] == extents[axis]
-        )
-        if fits or (rows and given == tuple(kept)):
-            return None
-        return f"{list(given)} is neither one number nor one for each of {list(extents)} at {axis}"
-
-    return refuse
-
-
-def one_number(parameter: int) -> Refuse:
-    """Refuses a parameter of more elements than one."""
-
-    def refuse(call: Call) -> str | None:
-        many = call.has(parameter) and call.type(parameter).elements != 1
-        return f"operand {parameter} has more elements than one" if many else None
-
-    return refuse
-
-
 def _known(type_: TensorType) -> tuple[int, ...]:
     assert type_.shape is not None
     return tuple(extent for extent in type_.shape if isinstance(extent, int))

@@ -9,13 +9,9 @@ from reprise.lower.torch.call import (
     Form,
     Many,
     dtype,
-    either,
     form,
-    is_float,
     literal,
     number,
-    one_number,
-    per_position,
     shape,
 )
 from reprise.lower.torch.kernels import HALF
@@ -196,11 +192,6 @@ def _is_plain(call: Call) -> bool:
 def _attendable(call: Call) -> str | None:
     if call.rank(0) == 3 and {"q_num_heads", "kv_num_heads"} <= call.attributes.keys():
         return "heads that share the last axis have another result type"
-    if call.has(6) and call.shape(6) != call.shape(0)[:1]:
-        return f"{call.shape(6)[0]} lengths for a batch of {call.shape(0)[0]}"
-    precision = call.attributes.get("softmax_precision")
-    if precision is not None and precision not in ("float16", "bfloat16", "float32", "float64"):
-        return f"torch has no softmax in {precision}"
     return None
 
 
@@ -209,26 +200,6 @@ def _rotary_embedding(call: Call) -> str:
     operands = ", ".join(call.optional(i) for i in range(4))
     options = f"{a['interleaved']}, {a['num_heads']}, {a['rotary_embedding_dim']}"
     return f"rotary_embedding({operands}, {options})"
-
-
-def _fitting_angles(call: Call) -> str | None:
-    """There must be an angle for each position and each pair of features that turns."""
-    a, extents, angles = call.attributes, call.shape(0), call.shape(1)
-    heads = a["num_heads"]
-    if len(extents) == 4:
-        length, features = extents[2], extents[3]
-    elif extents[2] % heads:
-        return f"{extents[2]} features for {heads} heads"
-    else:
-        length, features = extents[1], extents[2] // heads
-    turning = a["rotary_embedding_dim"] or features
-    if turning > features or turning % 2 or angles[-1] != turning // 2:
-        return f"{angles[-1]} angles for {turning} of {features} features"
-    if call.has(3):
-        fits = len(angles) == 2 and call.shape(3) == (extents[0], length)
-    else:
-        fits = angles[:-1] == (extents[0], length)
-    return None if fits else f"angles of {list(angles)} for {list(extents)}"
 
 
 # --- quantisation --------------------------------------------------------------------------------
@@ -251,7 +222,7 @@ def _quantize_linear(call: Call) -> str:
     if DTYPES[to].kind == "float":
         low, high = _RANGES[to] if a["saturate"] else (float("-inf"), float("inf"))
         limits = f"{literal(low)}, {literal(high)}"
-        return f"quantize_float({x}, {scale}, {zero}, {options}, {limits}, {dtype(to)})"
+        return f"quantize_float({x}, {scale}, {options}, {limits}, {dtype(to)})"
     limits = f"{number(float('-inf'), to)}, {number(float('inf'), to)}"
     return f"quantize({x}, {scale}, {zero}, {options}, {limits}, {dtype(to)})"
 
@@ -265,23 +236,6 @@ def _placement(call: Call) -> str:
     """The axis along which scales lie, and the size of blocks."""
     axis = call.attributes["axis"] % call.rank() if call.rank() and call.rank(1) else 0
     return f"{axis}, {call.attributes['block_size']}"
-
-
-def _fitting_scale(call: Call) -> str | None:
-    """The scale must be one number, one for each position of the axis, or one for each block."""
-    a, extents, given = call.attributes, call.shape(0), call.shape(1)
-    precision = a.get("precision")
-    if precision is not None and not is_float(precision):
-        return f"torch does not divide in {precision}"
-    if not given or (given == (1,) and not a["block_size"]):
-        return None
-    if not -len(extents) <= a["axis"] < len(extents):
-        return f"axis {a['axis']} of a tensor of rank {len(extents)}"
-    axis, block = a["axis"] % len(extents), a["block_size"]
-    if block:
-        blocks = (*extents[:axis], -(-extents[axis] // block), *extents[axis + 1 :])
-        return None if given == blocks else f"scales of {list(given)}, not {list(blocks)}"
-    return per_position(1, 0, axis)(call)
 
 
 def _matmul_integer(call: Call) -> str:
@@ -313,20 +267,10 @@ FORMS: dict[str, Form] = {
     "gru": _recurrent(6, "linear_before_reset"),
     "lstm": _recurrent(8, "input_forget"),
     "attention": Form(_attention, _attendable),
-    "rotary_embedding": Form(_rotary_embedding, _fitting_angles),
-    "quantize_linear": Form(_quantize_linear, _fitting_scale),
-    "dequantize_linear": Form(_dequantize_linear, _fitting_scale),
+    "rotary_embedding": Form(_rotary_embedding),
+    "quantize_linear": Form(_quantize_linear),
+    "dequantize_linear": Form(_dequantize_linear),
     "dynamic_quantize_linear": Form(lambda call: Many(f"dynamic_quantize_linear({call.name()})")),
-    "matmul_integer": Form(
-        _matmul_integer,
-        either(per_position(2, 0, -2, rows=True), per_position(3, 1, -1, rows=True)),
-    ),
-    "qlinear_matmul": Form(
-        _qlinear_matmul,
-        either(
-            *(per_position(parameter, 0, -2, rows=True) for parameter in (1, 2, 6, 7)),
-            *(per_position(parameter, 3, -1, rows=True) for parameter in (4, 5)),
-            lambda call: one_number(4)(call) if call.rank(3) == 1 else None,
-        ),
-    ),
+    "matmul_integer": Form(_matmul_integer),
+    "qlinear_matmul": Form(_qlinear_matmul),
 }

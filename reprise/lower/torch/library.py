@@ -656,7 +656,8 @@ def attention(
         scores = softcap * torch.tanh(scores / softcap)
     capped = scores
     scores = scores + bias
-    weights = torch.softmax(scores if precision is None else scores.to(precision), -1)
+    wide = scores.dtype if precision is None else torch.promote_types(scores.dtype, precision)
+    weights = torch.softmax(scores.to(wide), -1)
     hidden = bias.amax(-1, keepdim=True) == float("-inf")
     weights = torch.where(hidden, 0.0, weights).to(q.dtype)
     shown = (raw, capped, scores, weights)[output_mode]
@@ -734,18 +735,14 @@ def quantize(
 def quantize_float(
     x: Tensor,
     scale: Tensor,
-    zero: Tensor | None,
     axis: int,
     block: int,
     low: float,
     high: float,
     dtype: torch.dtype,
 ) -> Tensor:
-    """x / scale + zero in a small floating-point type, saturated."""
-    y = quotient(x, scale, axis, block)
-    if zero is not None:
-        y = y + spread(zero.to(y.dtype), x, axis, block)
-    return y.clamp(low, high).to(dtype)
+    """x / scale in a small floating-point type, saturated. (Its zero point is 0.)"""
+    return quotient(x, scale, axis, block).clamp(low, high).to(dtype)
 
 
 def dequantize(

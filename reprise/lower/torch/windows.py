@@ -18,8 +18,6 @@ from reprise.lower.torch.call import (
     either,
     literal,
     number,
-    one_number,
-    per_position,
     shape,
 )
 from reprise.lower.torch.kernels import HALF
@@ -265,16 +263,6 @@ FORMS: dict[str, Form] = {
         )
     ),
     "max_unpool": Form(_max_unpool, either(runtime(2, "the shape"), _nowhere)),
-    "conv_integer": Form(
-        _conv_integer, either(_at_most_three, per_position(2, 0, 1), per_position(3, 1, 0))
-    ),
-    "qlinear_conv": Form(
-        _qlinear_conv,
-        either(
-            _at_most_three,
-            one_number(1),
-            per_position(2, 0, 1),
-            *(per_position(parameter, 3, 0) for parameter in (4, 5, 6, 7)),
-        ),
-    ),
+    "conv_integer": Form(_conv_integer, _at_most_three),
+    "qlinear_conv": Form(_qlinear_conv, _at_most_three),
 }

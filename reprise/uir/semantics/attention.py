@@ -67,7 +67,7 @@ def attention(
     y = np.matmul(weights, v)
     shown = (scores, capped, biased, weights)[qk_matmul_output_mode]
     if packed:
-        y = np.swapaxes(y, 1, 2).reshape(y.shape[0], y.shape[2], -1)
+        y = np.swapaxes(y, 1, 2).reshape(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])
     return (y, *present, shown)
 
 
@@ -129,6 +129,9 @@ def _softmax(scores: Values, bias: Values) -> Values:
 def judge_attention(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
     """Queries that may attend to no key: ONNX says 0 since opset 25, older versions NaN."""
     q, k = operands[:2]
+    heads, shared = attributes.get("q_num_heads"), attributes.get("kv_num_heads")
+    if q.ndim == 3 and heads is not None and shared is not None:
+        q, k = _heads(q, heads), _heads(k, shared)
     mask, past, lengths = (operands[i] if i < len(operands) else None for i in (3, 4, 6))
     if mask is None and lengths is None and not attributes.get("is_causal"):
         windows = (attributes.get("left_window_size", -1), attributes.get("right_window_size", -1))

@@ -263,14 +263,11 @@ def near_half(quotient: Values, last_bit: float) -> bool:
 @judge("qlinear_matmul", "qlinear_conv")
 def judge_requantization(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
     """Requantised sums close to a half. (Exact ones are common: scales are often powers of 2.)"""
-    if (
-        len(operands) == 8
-        and operands[6].size * operands[1].size == 1
-        and "groups" not in attributes
-    ):
+    if len(operands) == 8 and "groups" not in attributes:
         a, a_scale, a_zero, b, b_scale, b_zero, y_scale, _ = operands
         total = matmul_integer(a, b, a_zero, b_zero)
-        factor = _per_axis(b_scale.astype(FLOAT64), total, total.ndim - 1)
+        factor = _per_axis(a_scale.astype(FLOAT64), total, max(total.ndim - 2, 0))
+        factor = factor * _per_axis(b_scale.astype(FLOAT64), total, total.ndim - 1)
         scales = (a_scale, y_scale)
     else:
         x, x_scale, x_zero, w, w_scale, w_zero, y_scale = operands[:7]
@@ -280,9 +277,8 @@ def judge_requantization(operands: Sequence[Any], attributes: Mapping[str, Any])
         if len(operands) > 8 and operands[8] is not None:
             total = total + along_channels(operands[8], x.ndim - 2)
         factor = _per_axis(w_scale.astype(FLOAT64), total, 1)
+        factor = factor * x_scale.astype(FLOAT64).reshape(())
         scales = (x_scale, y_scale)
-    if any(scale.size != 1 for scale in scales):
-        return None
-    factor = factor * (scales[0].astype(FLOAT64) / scales[1].astype(FLOAT64)).reshape(())
+    factor = factor / y_scale.astype(FLOAT64).reshape(())
     last_bit = max(_LAST_BIT.get(str(scale.dtype), 2.0**-23) for scale in scales)
     return {0: Cause.ROUNDING} if near_half(total * factor, 4 * last_bit) else None

@@ -227,18 +227,10 @@ SPECIAL: dict[str, Any] = {
 
 
 def repair(rng: np.random.Generator, op: str, instance: Instance) -> Instance:
-    """The instance, with what the signature leaves open chosen so that it means something: shapes
-    of scales and zero points, lists that go with the rank, operands that must be there."""
+    """The instance, with what the signature leaves open chosen so that it means something: operands
+    that must be there, and attributes that hardly anything has gone."""
     mend = REPAIRS.get(op)
     return instance if mend is None else mend(rng, instance)
-
-
-def _shaped(operand: TensorType | None, shape: tuple[int, ...]) -> TensorType | None:
-    return None if operand is None else TensorType(operand.dtype, shape)
-
-
-def _padded(instance: Instance, count: int) -> list[TensorType | None]:
-    return [*instance.operands, *[None] * (count - len(instance.operands))]
 
 
 def _with(instance: Instance, operands: list[TensorType | None], *without: str) -> Instance:
@@ -248,101 +240,15 @@ def _with(instance: Instance, operands: list[TensorType | None], *without: str) 
     return Instance(tuple(operands), kept)
 
 
-def _one_or_each(rng: Any, extent: int) -> tuple[int, ...]:
-    return [(), (1,), (extent,)][int(rng.integers(0, 3))]
+def _full_precision(rng: Any, instance: Instance) -> Instance:
+    return _with(instance, list(instance.operands), "precision")
 
 
-def _conv_integer(rng: Any, instance: Instance) -> Instance:
-    x, w, x_zero, w_zero = _padded(instance, 4)
-    filters = w.shape[0]  # type: ignore[union-attr, index]
-    each = _one_or_each(rng, filters)
-    return _with(instance, [x, w, _shaped(x_zero, ()), _shaped(w_zero, each)])
-
-
-def _qlinear_conv(rng: Any, instance: Instance) -> Instance:
-    made = _padded(instance, 9)
-    each = _one_or_each(rng, made[3].shape[0])  # type: ignore[union-attr, index]
-    shapes = {1: (), 2: (), 4: each, 5: each, 6: (), 7: ()}
-    return _with(
-        instance, [_shaped(t, shapes[i]) if i in shapes else t for i, t in enumerate(made)]
-    )
-
-
-def _qlinear_matmul(rng: Any, instance: Instance) -> Instance:
-    made = _padded(instance, 8)
-    each = _one_or_each(rng, made[3].shape[-1]) if len(made[3].shape) > 1 else ()  # type: ignore
-    shapes = {1: (), 2: (), 4: each, 5: each, 6: (), 7: ()}
-    return _with(
-        instance, [_shaped(t, shapes[i]) if i in shapes else t for i, t in enumerate(made)]
-    )
-
-
-def _matmul_integer(rng: Any, instance: Instance) -> Instance:
-    a, b, a_zero, b_zero = _padded(instance, 4)
-    each = _one_or_each(rng, b.shape[-1]) if len(b.shape) > 1 else ()  # type: ignore
-    return _with(instance, [a, b, _shaped(a_zero, ()), _shaped(b_zero, each)])
-
-
-def _quantisation(rng: Any, instance: Instance) -> Instance:
-    """One scale, one for each position of the axis, or blocks."""
-    made = _padded(instance, 3)
-    shape = made[0].shape  # type: ignore[union-attr]
-    rank = len(shape)  # type: ignore[arg-type]
-    axis = int(rng.integers(0, rank)) if rank else 0
-    kind = int(rng.integers(0, 3 if rank > 1 else 2)) if rank else 0
-    attributes = {
-        k: v for k, v in instance.attributes.items() if k not in ("precision", "block_size")
-    }
-    if rank:
-        attributes["axis"] = axis
-    else:
-        attributes.pop("axis", None)
-    scale: tuple[int, ...] = ()
-    if kind == 1:
-        scale = (int(shape[axis]),)  # type: ignore[index, arg-type]
-    elif kind == 2:
-        block = int(rng.integers(1, 4))
-        attributes["block_size"] = block
-        scale = tuple(-(-int(e) // block) if i == axis else int(e) for i, e in enumerate(shape))  # type: ignore
-    operands = [made[0], _shaped(made[1], scale), _shaped(made[2], scale)]
-    return _with(replace(instance, attributes=attributes), operands)
-
-
-def _attention_shapes(rng: Any, instance: Instance) -> Instance:
-    """Heads are an axis of their own; lengths are for four axes."""
-    made = _padded(instance, 7)
-    q = made[0].shape  # type: ignore[union-attr]
-    made[6] = _shaped(made[6], (q[0],)) if len(q) == 4 else None  # type: ignore
-    without = ["q_num_heads", "kv_num_heads"]
-    without += [
-        n for n in ("softcap", "left_window_size", "right_window_size") if rng.random() < 0.5
-    ]
-    return _with(instance, made, *without)
-
-
-def _rotary_shapes(rng: Any, instance: Instance) -> Instance:
-    made = _padded(instance, 4)
-    x = list(made[0].shape)  # type: ignore
-    attributes = dict(instance.attributes)
-    if len(x) == 3:
-        heads = int(rng.integers(1, 4))
-        size = 2 * int(rng.integers(1, 4))
-        attributes["num_heads"], x[2] = heads, heads * size
-        length = x[1]
-    else:
-        size = x[3] = 2 * int(rng.integers(1, 4))
-        length = x[2]
-    rotated = int(rng.choice([0, size, 2]))
-    attributes["rotary_embedding_dim"] = rotated
-    half = (rotated or size) // 2
-    if made[3] is None:
-        cache: tuple[int, ...] = (x[0], length, half)
-    else:
-        made[3] = _shaped(made[3], (x[0], length))
-        cache = (max(length, 3), half)
-    made[0] = _shaped(made[0], tuple(x))
-    made[1], made[2] = _shaped(made[1], cache), _shaped(made[2], cache)
-    return _with(replace(instance, attributes=attributes), made)
+def _plain_attention(rng: Any, instance: Instance) -> Instance:
+    """Often without what older versions do not have."""
+    names = ("softcap", "left_window_size", "right_window_size")
+    without = [name for name in names if rng.random() < 0.5]
+    return _with(instance, list(instance.operands), *without)
 
 
 def _unpool_shape(rng: Any, instance: Instance) -> Instance:
@@ -382,14 +288,8 @@ def _plain_layer(rng: Any, instance: Instance) -> Instance:
 
 
 REPAIRS: dict[str, Any] = {
-    "conv_integer": _conv_integer,
-    "qlinear_conv": _qlinear_conv,
-    "qlinear_matmul": _qlinear_matmul,
-    "matmul_integer": _matmul_integer,
-    "quantize_linear": _quantisation,
-    "dequantize_linear": _quantisation,
-    "attention": _attention_shapes,
-    "rotary_embedding": _rotary_shapes,
+    "quantize_linear": _full_precision,
+    "attention": _plain_attention,
     "max_unpool": _unpool_shape,
     "resize": _region,
     "non_max_suppression": _limits,

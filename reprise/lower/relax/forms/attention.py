@@ -84,7 +84,7 @@ def _mask(n: Application, keys: int) -> str:
     elif dtype != n.dtype:
         mask = n.cast(mask, n.dtype)
     short = keys - shape[-1] if shape else 0
-    if short > 0 and shape[-1] > 1:
+    if short > 0:
         widths = [*([0] * (2 * len(shape) - 1)), short]
         mask = f'R.nn.pad({n.let(mask, "mask")}, {widths}, "constant", {number(-inf)})'
     return n.let(mask, "mask")
