@@ -265,14 +265,15 @@ class Growth:
         if production is None:
             return None
         producer = self.vocabulary.by_name[maker.signature.name]
-        if not self._is_allowed(producer, production.instance, production.typing):
+        made_of = producer.trimmed((production.instance, production.typing))
+        if made_of is None or made_of[1].outputs[production.output] != required:
+            return None
+        if not self._is_allowed(producer, *made_of):
             return None
         given = {port: young[number] for port, number in production.bound.items()}
         if any(producer.demanded(p, t.type.dtype) is not None for p, t in given.items()):
             return None
-        candidate = self._build(
-            producer, given, production.instance, production.typing, production.output
-        )
+        candidate = self._build(producer, given, *made_of, production.output)
         if candidate is not None:
             made = candidate.node.outputs[production.output]
             assert made is not None
@@ -348,7 +349,7 @@ class Growth:
                 return False
             count = 1
             for extent in type.shape:
-                if extent.__class__ is not int or extent > options.max_extent:
+                if extent.__class__ is not int or not 0 <= extent <= options.max_extent:
                     return False
                 count *= extent
             if count > options.max_elements or (count == 0 and not self.may_be_empty):
