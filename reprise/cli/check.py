@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import show_json, styled
+
+
+class Seconds(click.FloatRange):
+    """A time that ends: more than nothing, and a number."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number; what is none, such as nan and inf, is refused."""
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is not a number of seconds.", param, ctx)
+        return seconds
 
 
 @click.command(short_help="Say which known compiler bugs a model can hit, where and why.")
@@ -50,7 +68,7 @@ from reprise.cli.output import show_json, styled
     help="Give up on a model for which the rules derive more facts than this.",
 )
 @click.option(
-    "--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="S",
+    "--max-seconds", type=Seconds(), metavar="S",
     help="Give up on a model for which the rules run longer than this.",
 )  # fmt: skip
 def check(
@@ -76,6 +94,7 @@ def check(
     from reprise.data import data_path
     from reprise.datalog import Limits
     from reprise.lang.diagnostics import RulesError
+    from reprise.lang.display import printable
     from reprise.patterns.check import (
         CHECK_LIMITS,
         Checker,
@@ -102,6 +121,8 @@ def check(
         )
         paths = find_models(models)
         checker = Checker(options)
+        for warning in checker.warnings:
+            click.echo(f"reprise: warning: {printable(warning)}", err=True)
         for report in check_models(
             paths, options, jobs=jobs or os.cpu_count() or 1, checker=checker
         ):

@@ -20,11 +20,13 @@ from pathlib import Path
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from reprise.data import data_path
 from reprise.datalog import LimitError, Limits
 from reprise.facts.errors import ModelError
 from reprise.lang import core
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.lang.spelling import did_you_mean
 from reprise.patterns.explain import ExplainedLine, explain, reason
 from reprise.patterns.match import Finding, Match, Matcher, node_name
 from reprise.patterns.models import read_model
@@ -145,6 +147,42 @@ def find_models(arguments: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def unknown_environment(given: Iterable[str], rules: RuleSet) -> tuple[str, ...]:
+    """Warnings about names that neither the rules ask for nor the library knows."""
+    asked = {
+        atom.terms[0].value
+        for rule in rules.program.rules
+        for atom in rule.body
+        if isinstance(atom, core.Atom)
+        and atom.relation == "env"
+        and isinstance(atom.terms[0], core.Const)
+    }
+    if asked.issuperset(given):
+        return ()
+    known = sorted({*map(str, asked), *environment_names()})
+    return tuple(
+        f"--env {name}: no rule asks for `{name}`: "
+        + (did_you_mean(name, known) or f"known are {', '.join(known)}")
+        for name in given
+        if name not in known
+    )
+
+
+def environment_names() -> tuple[str, ...]:
+    """What the library's ``environment_names`` holds."""
+    from reprise.lang import ast
+    from reprise.lang.parse import parse_file
+
+    file = parse_file(data_path("rules/std/environment.rules"))
+    return tuple(
+        item.text
+        for decl in file.decls
+        if isinstance(decl, ast.SetDecl) and decl.name.text == "environment_names"
+        for item in decl.items
+        if isinstance(item, ast.Name)
+    )
+
+
 def select_patterns(rules: RuleSet, target: Target | None) -> list[Pattern]:
     """The patterns that concern ``target``, by ``target`` and ``affects``."""
     if target is None:
@@ -185,6 +223,7 @@ class Checker:
         if not self.rules.patterns:
             raise UsageError("there is no pattern among these rules: nothing to look for")
         self.patterns = select_patterns(self.rules, options.target)
+        self.warnings = unknown_environment(options.environment, self.rules)
         self._matcher = Matcher(self.rules, self.patterns, options.limits)
 
     def check(self, path: Path) -> ModelReport:
@@ -195,8 +234,7 @@ class Checker:
         except ModelError as error:
             return ModelReport(str(path), errors=((error.message, error.hint),))
         except LimitError as error:
-            hint = "raise --max-rows or --max-seconds, or choose fewer rules with --rules"
-            return ModelReport(str(path), errors=((str(error), hint),))
+            return ModelReport(str(path), errors=(self._too_much(error),))
         return ModelReport(
             str(path),
             tuple(self._tell(f, found) for f in found.findings),
@@ -205,6 +243,19 @@ class Checker:
             (),
             len(graph.nodes),
         )
+
+    def _too_much(self, error: LimitError) -> tuple[str, str]:
+        """What a limit that was met means, and what to do."""
+        limits = self.options.limits
+        declared = self.rules.program.relations.get(error.relation)
+        named = declared is not None and declared.span is not None
+        where = f"; most of it was `{error.relation}`" if named else ""
+        if error.setting == "max_seconds":
+            option, told = "--max-seconds", f"ran longer than {limits.max_seconds:g} s"
+        else:
+            option, told = "--max-rows", f"derived more than {limits.max_derived_rows:,} facts"
+        hint = f"raise {option}, or choose fewer rules with --rules or --target"
+        return f"stopped, because the rules {told}{where}", hint
 
     def _tell(self, finding: Finding, found: Match) -> MatchReport:
         pattern = finding.pattern

@@ -158,6 +158,20 @@ def test_many_models_at_a_time_give_the_same_report(reprise: Run, folder: Path) 
     assert one.stdout == two.stdout
 
 
+def test_a_time_that_is_none_is_refused(reprise: Run, folder: Path) -> None:
+    for seconds in ("nan", "inf", "-1"):
+        done = reprise("check", "--rules", "r.rules", "--max-seconds", seconds, "other.uir")
+        assert done.returncode == 2
+        assert "'--max-seconds'" in done.stderr
+
+
+def test_a_misspelt_environment_is_warned_of(reprise: Run, folder: Path) -> None:
+    done = reprise("check", "--rules", "r.rules", "--env", "prvider=cpu", "other.uir")
+    assert done.returncode == 0
+    assert "warning: --env prvider: " in done.stderr
+    assert "`provider`" in done.stderr
+
+
 @pytest.mark.parametrize("form", ["text", "json", "sarif"])
 def test_a_rule_error_is_never_hidden(reprise: Run, folder: Path, form: str) -> None:
     (folder / "bad.rules").write_text(RULE.replace("mul(", "mull("))

@@ -5,16 +5,18 @@ from pathlib import Path
 import pytest
 
 from reprise.datalog import Limits
-from reprise.lang.ruleset import load_text
+from reprise.lang.ruleset import load_rules, load_text
 from reprise.patterns.check import (
     Checker,
     CheckOptions,
     UsageError,
     check_models,
+    environment_names,
     find_models,
     parse_environment,
     parse_target,
 )
+from tests.conftest import ROOT
 
 RULE = 'pattern p "any abs" {\n    target: onnxruntime\n    a = abs(x)\n}\n'
 RUNAWAY = """
@@ -54,9 +56,50 @@ def test_a_rule_that_would_derive_billions_is_stopped(folder: Path) -> None:
     (folder / "wide.uir").write_text("\n".join(lines))
     checker = Checker(CheckOptions((), limits=Limits(10_000, 20.0)), load_text(RUNAWAY))
     report = checker.check(folder / "wide.uir")
-    assert "max_derived_rows" in report.errors[0][0]
-    assert "--max-rows" in (report.errors[0][1] or "")
+    message, hint = report.errors[0]
+    assert message == (
+        "stopped, because the rules derived more than 10,000 facts; most of it was `pairs`"
+    )
+    assert "--max-rows" in (hint or "")
     assert not checker.check(folder / "a.uir").errors  # the checker is still good
+
+
+def test_a_rule_that_takes_too_long_is_stopped(folder: Path) -> None:
+    lines = ["x: float32[2]", *(f"y{i} = abs(x)" for i in range(30))]
+    (folder / "wide.uir").write_text("\n".join(lines))
+    checker = Checker(CheckOptions((), limits=Limits(10**9, 0.2)), load_text(RUNAWAY))
+    message, hint = checker.check(folder / "wide.uir").errors[0]
+    assert "ran longer than 0.2 s" in message
+    assert "--max-seconds" in (hint or "")
+
+
+def test_an_environment_that_nothing_asks_for_is_warned_of() -> None:
+    rules = load_text(RULE.replace("a = abs(x)", "a = abs(x)  graph env(\"firmware\") == 3"))
+
+    def warnings(*names: str) -> tuple[str, ...]:
+        return Checker(CheckOptions((), None, dict.fromkeys(names, 1)), rules).warnings
+
+    assert warnings() == warnings("firmware", "isa", "provider") == ()
+    (misspelt,) = warnings("isa", "providor")
+    assert misspelt.startswith("--env providor: ")
+    assert "`provider`" in misspelt
+    (unknown,) = warnings("colour")
+    assert "firmware" in unknown
+
+
+def test_the_manual_lists_targets_and_environment_names() -> None:
+    manual = (ROOT / "docs" / "check.md").read_text()
+    listed = manual[manual.index("## Only what concerns you") :]
+    targets = {
+        target
+        for pattern in load_rules((ROOT / "rules" / "bugs",)).patterns.values()
+        for target in pattern.meta.get("target", ())
+    }
+    written = " ".join(listed.split())
+    in_order = sorted(targets)
+    words = ", ".join(f"`{t}`" for t in in_order[:-1]) + f" and `{in_order[-1]}`"
+    assert f"the targets {words};" in written
+    assert f"Names are {', '.join(f'`{n}`' for n in environment_names())}, and" in written
 
 
 def test_what_makes_no_sense_is_said(folder: Path) -> None:
