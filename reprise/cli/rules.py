@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from reprise.patterns.testing import CaseResult
 
 _HERE = "reprise.cli.rules"
+INPUT = "<stdin>"
+"""What messages call standard input."""
+
 KINDS = ("pattern", "constraint", "deny", "monitor")
 
 files_argument = click.argument(
@@ -35,6 +38,13 @@ files_argument = click.argument(
     required=True,
     metavar="PATH...",
     type=click.Path(exists=True, path_type=Path),
+)
+files_or_input = click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    metavar="PATH...",
+    type=click.Path(exists=True, path_type=Path, allow_dash=True),
 )
 one_file = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 maybe_paths = click.argument(
@@ -67,24 +77,31 @@ def rules() -> None:
 
 
 @click.command(short_help="Say everything that is wrong with rule files.")
-@files_argument
+@files_or_input
 @text_or_json
 def lint(paths: tuple[Path, ...], form: str) -> int:
     """Say everything that is wrong with rule files.
 
-    Each PATH is a .rules file or a folder of them; they may use each other and the library.
+    Each PATH is a .rules file or a folder of them; they may use each other and the library. `-` is
+    standard input.
 
     Exit code: 0 clean, 1 warnings only, 2 errors.
     """
     from reprise.lang.diagnostics import RulesError, Severity
     from reprise.lang.lint import lint as lint_files
+    from reprise.lang.lint import lint_text
     from reprise.lang.ruleset import rule_files
 
     files = rule_files(paths)
     if not files:
         raise click.UsageError(f"no .rules file in {', '.join(map(str, paths))}")
+    given: dict[str, str] = {}
     try:
-        diagnostics = lint_files(files)
+        if paths == (Path("-"),):
+            given[INPUT] = _standard_input()
+            diagnostics = lint_text(given[INPUT], INPUT)
+        else:
+            diagnostics = lint_files(files)
     except RulesError as error:
         diagnostics = error.diagnostics
     errors = sum(d.severity is Severity.ERROR for d in diagnostics)
@@ -94,20 +111,14 @@ def lint(paths: tuple[Path, ...], form: str) -> int:
 
         show_json({"version": 1, "files": len(files), "diagnostics": to_json(diagnostics)})
     else:
-        show_diagnostics(diagnostics, sys.stdout)
+        show_diagnostics(diagnostics, sys.stdout, given)
         found = [counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n]
         click.echo(f"{counted(len(files), 'file')}: {', '.join(found) or 'no problems'}")
     return Exit.INPUT if errors else Exit.FOUND if warnings else Exit.OK
 
 
 @click.command(short_help="Format rule files in place.")
-@click.argument(
-    "paths",
-    nargs=-1,
-    required=True,
-    metavar="PATH...",
-    type=click.Path(exists=True, path_type=Path, allow_dash=True),
-)
+@files_or_input
 @click.option("--check", is_flag=True, help="Change nothing; say which files would change.")
 def fmt(paths: tuple[Path, ...], check: bool) -> int:
     """Format rule files in place. `-` formats standard input to standard output.
@@ -121,7 +132,12 @@ def fmt(paths: tuple[Path, ...], check: bool) -> int:
     from reprise.lang.source import read_source
 
     if paths == (Path("-"),):
-        click.echo(format_text(sys.stdin.read(), "<stdin>"), nl=False)
+        text = _standard_input()
+        try:
+            click.echo(format_text(text, INPUT), nl=False)
+        except RulesError as error:
+            show_diagnostics(error.diagnostics, texts={INPUT: text})
+            return Exit.INPUT
         return Exit.OK
     changed: list[Path] = []
     broken: list[Diagnostic] = []
@@ -189,16 +205,22 @@ def _case_text(result: CaseResult) -> str:
 
 @click.command(name="list", short_help="List patterns, constraints, deny rules and monitors.")
 @maybe_paths
-@click.option("--target", metavar="NAME", help="Only patterns of this compiler.")
+@click.option(
+    "--target", metavar="NAME[==VERSION]", help="Only patterns of this compiler (version)."
+)
 @click.option("--kind", type=click.Choice(KINDS), help="Only declarations of this kind.")
 @text_or_json
 def list_(paths: tuple[Path, ...], target: str | None, kind: str | None, form: str) -> int:
     """List the patterns, constraints, deny rules and monitors of PATHs, or of all that ships."""
     from reprise.lang.catalogue import catalogue
 
-    entries = catalogue(_loaded(paths))
+    rules = _loaded(paths)
+    entries = catalogue(rules)
     if target is not None:
-        entries = [entry for entry in entries if target in entry.targets]
+        from reprise.patterns.check import parse_target, select_patterns
+
+        selected = {pattern.name for pattern in select_patterns(rules, parse_target(target))}
+        entries = [e for e in entries if e.kind == "pattern" and e.name in selected]
     if kind is not None:
         entries = [entry for entry in entries if entry.kind == kind]
     if form == "json":
@@ -224,13 +246,14 @@ def show(name: str, paths: tuple[Path, ...]) -> int:
 
     NAME may be any declared name: a pattern, an operator, a relation, a set.
     """
-    from reprise.lang.catalogue import declarations_of, names_of
+    from reprise.data import data_path
+    from reprise.lang.catalogue import Sources
     from reprise.lang.symbols import suggest
 
-    rules = _loaded(paths)
-    found = declarations_of(rules, name)
+    sources = Sources.of(paths or (data_path("rules"),))
+    found = sources.declarations(name)
     if not found:
-        hint = suggest(name, names_of(rules))
+        hint = suggest(name, sources.names())
         raise click.UsageError(f"nothing is called `{name}`" + (f": {hint}" if hint else ""))
     for place, text in found:
         click.echo(styled(f"// {place}", "dim"))
@@ -262,6 +285,13 @@ def lower(paths: tuple[Path, ...], form: str) -> int:
 
         click.echo(format_program(program), nl=False)
     return Exit.OK
+
+
+def _standard_input() -> str:
+    """What stands on standard input. Raises RulesError if it is not UTF-8."""
+    from reprise.lang.source import decode_source
+
+    return decode_source(sys.stdin.buffer.read(), INPUT)
 
 
 def _loaded(paths: tuple[Path, ...]) -> RuleSet:

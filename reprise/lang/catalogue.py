@@ -1,16 +1,19 @@
 """What a rule set declares, for people who look through it: lists and sources.
 
-Comes in: a :class:`RuleSet`. Goes out: entries in source order, and the text of declarations as it
-stands in their files.
+Comes in: a :class:`RuleSet`, or files. Goes out: entries in source order, and the text of
+declarations as it stands in their files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from reprise.lang import ast, core
-from reprise.lang.ruleset import RuleSet
+from reprise.lang.declared import Constraint, Deny, Monitor, Pattern
+from reprise.lang.diagnostics import RulesError
+from reprise.lang.ruleset import RuleSet, library_files, rule_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,47 +31,88 @@ class CatalogueEntry:
 
 
 def catalogue(rules: RuleSet) -> list[CatalogueEntry]:
-    """The patterns, constraints, deny rules and monitors of the files that were asked for."""
-    return [
-        entry
-        for file in rules.files
-        if file.path in rules.own
-        for decl in file.decls
-        if (entry := _entry(decl)) is not None
+    """The patterns, constraints, deny rules and monitors of the files that were asked for; without
+    their syntax trees, so that a set that comes from the cache need not be parsed again."""
+    entries = [
+        *map(_pattern, rules.patterns.values()),
+        *map(_constraint, rules.constraints.values()),
+        *(_deny(deny) for denies in rules.denies.values() for deny in denies),
+        *map(_monitor, rules.monitors.values()),
     ]
+    order = {file: number for number, file in enumerate(rules.sources)}
+    own = [entry for entry in entries if entry.file in rules.own]
+    return sorted(own, key=lambda entry: (order[entry.file], entry.line))
 
 
-def _entry(decl: ast.Decl) -> CatalogueEntry | None:
-    place = decl.span.file, decl.span.line
-    match decl:
-        case ast.PatternDecl():
-            meta = {key: tuple(e.value for e in decl.meta if e.key.text == key) for key in _META}
-            affects = meta["affects"][0] if meta["affects"] else None
-            title = decl.title or _first_line(decl.doc)
-            return CatalogueEntry(
-                decl.name.text, "pattern", title, meta["target"], affects, meta["bug"], *place
-            )
-        case ast.ConstraintDecl(name, klass):
-            title = _first_line(decl.doc) or klass.text
-            return CatalogueEntry(name.text, "constraint", title, (), None, (), *place)
-        case ast.DenyDecl(head, message):
-            return CatalogueEntry(head.relation.text, "deny", message, (), None, (), *place)
-        case ast.MonitorDecl(name, klass):
-            title = _first_line(decl.doc) or f"{klass.text}, around {decl.pass_name}"
-            return CatalogueEntry(name.text, "monitor", title, (), None, (), *place)
-        case _:
-            return None
+def _pattern(pattern: Pattern) -> CatalogueEntry:
+    title = pattern.title or _first_line(pattern.doc)
+    targets, bugs = (pattern.meta.get(key, ()) for key in ("target", "bug"))
+    place = pattern.span.file, pattern.span.line
+    return CatalogueEntry(
+        pattern.name, "pattern", title, targets, pattern.get("affects"), bugs, *place
+    )
 
 
-_META = ("target", "affects", "bug")
+def _constraint(constraint: Constraint) -> CatalogueEntry:
+    title = _first_line(constraint.doc) or constraint.klass
+    place = constraint.span.file, constraint.span.line
+    return CatalogueEntry(constraint.name, "constraint", title, (), None, (), *place)
 
 
-def _first_line(doc: tuple[str, ...]) -> str:
-    return doc[0].strip() if doc else ""
+def _deny(deny: Deny) -> CatalogueEntry:
+    place = deny.span.file, deny.span.line
+    return CatalogueEntry(deny.name, "deny", deny.message, (), None, (), *place)
 
 
-def _named(rules: RuleSet) -> Iterator[tuple[str, ast.Decl]]:
-    for file in rules.files:
+def _monitor(monitor: Monitor) -> CatalogueEntry:
+    title = _first_line(monitor.doc) or f"{monitor.klass}, around {monitor.pass_name}"
+    place = monitor.span.file, monitor.span.line
+    return CatalogueEntry(monitor.name, "monitor", title, (), None, (), *place)
+
+
+def _first_line(doc: str) -> str:
+    return doc.partition("\n")[0].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Rule files as written, parsed but not checked, for looking something up."""
+
+    files: tuple[ast.RuleFile, ...]
+    texts: Mapping[str, str]
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> Sources:
+        """The files of ``paths``, what they import, and the library. Raises RulesError."""
+        from reprise.lang.loading import Loader  # the parser: lists do without it
+
+        loader = Loader()
+        for path in (*rule_files(paths), *library_files()):
+            loader.load(path)
+        if loader.report.failed:
+            raise RulesError(loader.report.diagnostics)
+        return cls(tuple(loader.files.values()), loader.sources)
+
+    def names(self) -> list[str]:
+        """Every name that :meth:`declarations` knows."""
+        return list(dict.fromkeys(name for name, _ in _named(self.files)))
+
+    def declarations(self, name: str) -> list[tuple[str, str]]:
+        """Every declaration of ``name``, its tests included: (``file:line``, source with docs)."""
+        found = []
+        for declared, decl in _named(self.files):
+            if declared == name:
+                lines = self.texts[decl.span.file].split("\n")
+                first = decl.span.line - 1
+                while first > 0 and lines[first - 1].lstrip().startswith("///"):
+                    first -= 1
+                place = f"{decl.span.file}:{decl.span.line}"
+                found.append((place, "\n".join(lines[first : decl.span.end_line])))
+        return found
+
+
+def _named(files: Iterable[ast.RuleFile]) -> Iterator[tuple[str, ast.Decl]]:
+    for file in files:
         for decl in file.decls:
             match decl:
                 case ast.RuleDecl(head) | ast.DenyDecl(head):
@@ -79,26 +123,7 @@ def _named(rules: RuleSet) -> Iterator[tuple[str, ast.Decl]]:
                     yield decl.name.text, decl
 
 
-def names_of(rules: RuleSet) -> list[str]:
-    """Every name that :func:`declarations_of` knows."""
-    return list(dict.fromkeys(name for name, _ in _named(rules)))
-
-
-def declarations_of(rules: RuleSet, name: str) -> list[tuple[str, str]]:
-    """Every declaration of ``name``, its tests included: (``file:line``, source with its docs)."""
-    found = []
-    for declared, decl in _named(rules):
-        if declared == name:
-            lines = rules.sources[decl.span.file].split("\n")
-            first = decl.span.line - 1
-            while first > 0 and lines[first - 1].lstrip().startswith("///"):
-                first -= 1
-            place = f"{decl.span.file}:{decl.span.line}"
-            found.append((place, "\n".join(lines[first : decl.span.end_line])))
-    return found
-
-
 def own_program(rules: RuleSet) -> core.Program:
     """What the files that were asked for lower to, with what that depends on."""
-    own = [name for name, decl in _named(rules) if decl.span.file in rules.own]
+    own = [name for name, decl in _named(rules.files) if decl.span.file in rules.own]
     return rules.program.restricted_to(own)

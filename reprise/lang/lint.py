@@ -10,7 +10,7 @@ from pathlib import Path
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Diagnostic, RulesError, Severity, Span
 from reprise.lang.never import unsatisfiable
-from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.lang.ruleset import RuleSet, load_rules, load_text
 
 
 def lint(paths: Sequence[Path]) -> list[Diagnostic]:
@@ -18,7 +18,16 @@ def lint(paths: Sequence[Path]) -> list[Diagnostic]:
 
     Raises RulesError if the files do not even load (it carries all errors found).
     """
-    rules = load_rules(paths)
+    return lint_rules(load_rules(paths))
+
+
+def lint_text(text: str, path: str) -> list[Diagnostic]:
+    """All diagnostics for one file's text, as :func:`lint` has them."""
+    return lint_rules(load_text(text, path))
+
+
+def lint_rules(rules: RuleSet) -> list[Diagnostic]:
+    """All diagnostics for the files of ``rules`` that were asked for."""
     found = [*rules.warnings, *_clashes(rules)]
     for file in rules.files:
         if file.path in rules.own:

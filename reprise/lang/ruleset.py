@@ -139,7 +139,7 @@ def load_text(text: str, path: str = "<text>", *, library: bool = True) -> RuleS
 
     loader = Loader()
     loader.add_text(text, path)
-    for file in _library() if library else ():
+    for file in library_files() if library else ():
         loader.load(file)
     return loader.finish()
 
@@ -150,19 +150,20 @@ def _load(paths: tuple[Path, ...], library: bool) -> RuleSet:
     loader = Loader()
     for path in rule_files(paths):
         loader.load(path, own=True)
-    for path in _library() if library else ():
+    for path in library_files() if library else ():
         loader.load(path)
     return loader.finish()
 
 
-def _library() -> list[Path]:
+def library_files() -> list[Path]:
+    """The files of the library that every rule may use."""
     return rule_files(data_path(f"rules/{folder}") for folder in LIBRARY)
 
 
 def _requested(request: tuple[tuple[Path, ...], bool]) -> list[str]:
     """All files that the request names now: a new file in a folder makes the cache stale."""
     paths, library = request
-    return [str(p) for p in (*rule_files(paths), *(_library() if library else ()))]
+    return [str(p) for p in (*rule_files(paths), *(library_files() if library else ()))]
 
 
 def _request_hash(request: tuple[tuple[Path, ...], bool]) -> str:

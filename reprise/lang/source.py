@@ -27,6 +27,15 @@ def read_source(path: str | Path) -> str:
         span = Span(name, 1, 1, 1, 1)
         problem = Diagnostic("unreadable-file", f"cannot read this file: {reason}", span)
         raise RulesError([problem]) from None
+    return decode_source(data, name)
+
+
+def decode_source(data: bytes, name: str) -> str:
+    """Bytes as text; ``name`` is what messages call them.
+
+    Raises:
+        RulesError: they are not UTF-8.
+    """
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
+from reprise.lang.catalogue import catalogue
+from reprise.lang.ruleset import load_rules
+from tests.conftest import Run, environment
 
 GOOD = """\
 /// A value multiplied by itself.
@@ -40,6 +44,20 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+def bytes_in(*arguments: str, folder: Path, data: bytes) -> tuple[int, str, str]:
+    """The command's exit code and what it wrote, with ``data`` on standard input."""
+    done = subprocess.run(
+        [sys.executable, "-m", "reprise", *arguments],
+        input=data,
+        env=environment(),
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 # --- lint ------------------------------------------------------------------------------------
@@ -95,6 +113,21 @@ def test_lint_of_bytes_that_are_no_text(reprise: Run, tmp_path: Path) -> None:
     done = reprise("rules", "lint", write(tmp_path, "bytes.rules", b"set a = {\xff}\n"))
     assert done.returncode == 2
     assert "UTF-8" in done.stdout
+
+
+def test_lint_of_standard_input(tmp_path: Path) -> None:
+    code, out, _ = bytes_in("rules", "lint", "-", folder=tmp_path, data=MISSPELT.encode())
+    assert code == 2
+    assert "<stdin>:1:33" in out
+    assert "mull(x, x)" in out
+    assert bytes_in("rules", "lint", "-", folder=tmp_path, data=GOOD.encode())[0] == 0
+
+
+@pytest.mark.parametrize("command", ["lint", "fmt"])
+def test_standard_input_that_is_no_text(tmp_path: Path, command: str) -> None:
+    code, out, err = bytes_in("rules", command, "-", folder=tmp_path, data=b"// caf\xe9\n")
+    assert code == 2
+    assert "<stdin>:1:7: error[not-utf-8]" in out + err
 
 
 # --- fmt -------------------------------------------------------------------------------------
@@ -189,6 +222,35 @@ def test_list_of_what_ships(reprise: Run) -> None:
     done = reprise("rules", "list", "--kind", "pattern", "--target", "onnxruntime")
     assert done.returncode == 0
     assert "32228" in done.stdout
+
+
+def test_list_of_one_target(reprise: Run, good: Path) -> None:
+    assert "squared" in reprise("rules", "list", "--target", "tvm", good).stdout
+    done = reprise("rules", "list", "--target", "nope", good)
+    assert done.returncode == 2
+    assert "no rule is about it (they are about tvm)" in done.stderr
+
+
+def test_list_and_show_do_not_lower_again(good: Path) -> None:
+    load_rules([good])  # into the cache
+    entries = catalogue(load_rules([good]))
+    assert [(e.name, e.kind, e.line) for e in entries] == [("squared", "pattern", 2)]
+    code = (
+        "import sys; from reprise.cli.main import run;"
+        f"run(['rules', 'list', {str(good)!r}]); listed = set(sys.modules);"
+        f"run(['rules', 'show', '--rules', {str(good)!r}, 'squared']);"
+        "print(sorted(listed & {'reprise.lang.parse', 'reprise.lang.loading', 'reprise.datalog'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("squared")
+    assert "m = mul(x, x)" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_show_prints_source_documentation_and_tests(reprise: Run, good: Path) -> None:
