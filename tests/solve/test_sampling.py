@@ -64,3 +64,43 @@ def test_most_draws_are_accepted(signatures):
                 signature = signatures[op]
                 accepted += signature.attempt(instance.operands, instance.attributes) is not None
     assert accepted / tried > 0.8
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        *("attention", "rotary_embedding", "gemm", "reverse_sequence", "pad", "max_unpool"),
+        *("quantize_linear", "dequantize_linear", "qlinear_matmul", "matmul_integer"),
+        *("conv_integer", "qlinear_conv", "layer_norm", "resize", "rnn", "gru", "lstm"),
+    ],
+)
+def test_operators_with_much_to_relate_are_drawn_well(signatures, op):
+    rng, signature = Random(11), signatures[op]
+    sampler = Sampler(signature)
+    drawn = [sampler.propose(rng) for _ in range(200)]
+    fit = [i for i in drawn if i is not None and signature.attempt(i.operands, i.attributes)]
+    assert len(fit) >= 0.5 * len(drawn)
+    assert len({str(i) for i in fit}) >= 0.8 * len(fit)
+
+
+def test_optional_operands_that_go_together_are_there_together(signatures):
+    """Past keys and values, or lengths, or neither: never one alone."""
+    rng, sampler = Random(5), Sampler(signatures["attention"])
+    seen = set()
+    for _ in range(100):
+        operands = (*sampler.draw(rng).operands, *[None] * 4)
+        seen.add(tuple(operands[i] is not None for i in (4, 5, 6)))
+    assert seen == {(False, False, False), (True, True, False), (False, False, True)}
+
+
+def test_each_way_to_fit_is_drawn(signatures):
+    """Scales: one in all, one for each position of an axis, or one for each block."""
+    rng, sampler = Random(2), Sampler(signatures["quantize_linear"])
+    seen = set()
+    for _ in range(200):
+        instance = sampler.draw(rng)
+        x, scale = instance.operands[:2]
+        block = instance.attributes.get("block_size", 0)
+        seen.add("blocks" if block else "one" if scale.elements == 1 else "each")
+        assert block == 0 or scale.rank == x.rank
+    assert seen == {"one", "each", "blocks"}

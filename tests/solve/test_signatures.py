@@ -219,3 +219,90 @@ def test_more_signatures_can_be_loaded(tmp_path):
     )
     signatures = Signatures.load([path])
     assert signatures.infer("double", [T(3, 4)]) == [T(3, 8)]
+
+
+def B(*shape, dtype="int8"):
+    return TensorType(dtype, shape)
+
+
+def attend(q, k, v, *rest, **attributes):
+    return "attention", [T(*q), T(*k), T(*v), *rest], attributes
+
+
+HEADS = {"q_num_heads": 4, "kv_num_heads": 2}
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "attributes"),
+    [
+        ("conv_integer", [B(1, 2, 4), B(6, 2, 3), B(), B(6)], {}),
+        ("matmul_integer", [B(2, 3), B(3, 4), B(2), B(4)], {}),
+        ("matmul_integer", [B(5, 2, 3), B(3, 4), B(5, 2, 1)], {}),
+        ("quantize_linear", [T(2, 6), T(6), B(6)], {"axis": 1}),
+        ("quantize_linear", [T(6), T(2)], {"axis": 0, "block_size": 3}),
+        ("quantize_linear", [T(2, 7), T(2, 3)], {"block_size": 3, "precision": "float16"}),
+        ("quantize_linear", [T(6), T()], {}),  # the default axis is not there, nor needed
+        attend((1, 4, 2, 8), (1, 2, 3, 8), (1, 2, 3, 5), None, None, None, B(1, dtype="int64")),
+        attend((1, 2, 32), (1, 3, 16), (1, 3, 10), **HEADS),
+        attend((1, 2, 32), (1, 3, 16), (1, 3, 10), T(4, 1, 2), **HEADS),  # a mask that is short
+        ("rotary_embedding", [T(2, 3, 5, 8), T(9, 4), T(9, 4), B(2, 5, dtype="int64")], {}),
+        ("rotary_embedding", [T(2, 5, 24), T(2, 5, 2), T(2, 5, 2)],
+         {"num_heads": 3, "rotary_embedding_dim": 4}),
+        ("max_unpool", [T(1, 2, 3), B(1, 2, 3, dtype="int64")],
+         {"kernel": (2,), "strides": (2,), "output_shape": (1, 2, 7)}),
+        ("resize", [T(2, 3)], {"scales": (1.0, 2.0), "roi": (0.0, 0.0, 1.0, 1.0)}),
+        ("lstm", [T(2, 3, 4), T(1, 20, 4), T(1, 20, 5)],
+         {"hidden_size": 5, "activations": ("Elu", "Tanh", "Tanh"), "activation_alpha": (0.5,)}),
+    ],
+)  # fmt: skip
+def test_what_fits_is_accepted(signatures, op, operands, attributes):
+    signatures.check(op, operands, attributes)
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "attributes"),
+    [
+        ("conv_integer", [B(1, 2, 4), B(6, 2, 3), B(2)], {}),
+        ("conv_integer", [B(1, 2, 4), B(6, 2, 3), B(), B(3)], {}),
+        ("matmul_integer", [B(2, 3), B(3, 4), B(3)], {}),
+        ("matmul_integer", [B(5, 2, 3), B(3, 4), B(2)], {}),
+        ("qlinear_matmul", [B(2, 3), T(), B(), B(3, 4), T(), B(), T(2), B(2)], {}),
+        ("quantize_linear", [T(2, 6), T(2)], {"axis": 1}),
+        ("quantize_linear", [T(2, 7), T(2, 2)], {"block_size": 3}),
+        ("quantize_linear", [T(2, 6), T()], {"precision": "int8"}),
+        ("dequantize_linear", [B(6), T(6)], {"axis": 1, "block_size": 1}),
+        attend((1, 4, 2, 8), (1, 2, 3, 8), (1, 2, 3, 5), None, None, None, B(4, dtype="int64")),
+        attend((4, 2, 8), (4, 3, 8), (4, 3, 5), None, None, None, B(4, dtype="int64")),
+        attend((1, 2, 32), (1, 3, 16), (1, 3, 10), q_num_heads=4),
+        attend((1, 2, 32), (1, 3, 32), (1, 3, 10), **HEADS),
+        attend((1, 2, 8), (1, 3, 8), (1, 3, 5), softmax_precision="int32"),
+        ("rotary_embedding", [T(2, 3, 5, 7), T(2, 5, 3), T(2, 5, 3)], {}),
+        ("rotary_embedding", [T(2, 3, 5, 8), T(2, 4, 4), T(2, 4, 4)], {}),
+        ("rotary_embedding", [T(2, 3, 5, 8), T(9, 4), T(9, 4), B(2, 4, dtype="int64")], {}),
+        ("rotary_embedding", [T(2, 5, 24), T(2, 5, 2), T(2, 5, 2)], {"num_heads": 0}),
+        ("max_unpool", [T(1, 2, 3), B(1, 2, 3, dtype="int64")],
+         {"kernel": (2,), "output_shape": (1, 3, 7)}),
+        ("resize", [T(2, 3)], {"scales": (1.0, 2.0), "roi": (0.0, 1.0)}),
+        ("resize", [T(2, 3)], {"scales": (1.0,)}),
+        ("resize", [T(2, 3)], {"scales": (1.0, 2.0),
+                               "coordinate_transformation_mode": "tf_crop_and_resize"}),
+        ("rnn", [T(2, 3, 4), T(1, 5, 4), T(1, 5, 5)], {"hidden_size": 5, "clip": 0.0}),
+        ("rnn", [T(2, 3, 4), T(1, 5, 4), T(1, 5, 5)],
+         {"hidden_size": 5, "activation_beta": (0.5,)}),
+        ("layer_norm", [T(2, 3), T(3)], {"stash_type": 7}),
+        ("random_uniform", [], {"shape": (2,), "low": 1.0, "high": 0.0}),
+        ("random_normal", [], {"shape": (2,), "scale": -1.0}),
+        ("dropout", [T(2)], {"ratio": 1.0}),
+    ],
+)  # fmt: skip
+def test_what_nobody_can_run_is_refused(signatures, op, operands, attributes):
+    with pytest.raises(SignatureError):
+        signatures.check(op, operands, attributes)
+
+
+def test_packed_heads_come_apart_in_the_present_and_the_scores(signatures):
+    op, operands, attributes = attend((1, 2, 32), (1, 3, 16), (1, 3, 10), **HEADS)
+    past = [None, T(1, 2, 6, 8), T(1, 2, 6, 5)]
+    assert signatures.infer(op, operands + past, attributes) == [
+        *(T(1, 2, 20), T(1, 2, 9, 8), T(1, 2, 9, 5), T(1, 4, 2, 9))
+    ]
