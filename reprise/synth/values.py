@@ -208,6 +208,12 @@ def _lengths(rng: Random, type: TensorType, use: Use) -> Array:
     return (1 + _below(rng, count, longest)).astype(dtype).reshape(shape)
 
 
+def _key_lengths(rng: Random, type: TensorType, use: Use) -> Array:
+    shape, dtype, count = _known(type)
+    assert use.second is not None
+    return (1 + _below(rng, count, _extent(use.second, -2))).astype(dtype).reshape(shape)
+
+
 def _planes(rng: Random, type: TensorType, use: Use) -> Array:
     shape, dtype, _ = _known(type)
     assert use.result.shape is not None
@@ -253,6 +259,7 @@ KINDS: dict[str, Draw] = {
     "class_index": _indices(_classes),
     "batch_index": _indices(lambda use: _extent(use.first, 0)),
     "row_index": _indices(_second_rows),
+    "key_length": _key_lengths,
     "length": _lengths,
     "plane_index": _planes,
     "shift": _shift,
