@@ -18,7 +18,7 @@ from reprise.uir.types import numpy_dtype
 
 _RESERVED = frozenset(
     {"np", "tvm", "relax", "R", "bb", "build", "tensor_type", "stored", "base64", "outputs"}
-    | {"INPUTS", "DATA"}
+    | {"INPUTS", "DATA", "reshape"}
 )
 
 _HEAD = '''"""{title}, for TVM 0.25 to 0.27."""
@@ -35,6 +35,16 @@ INPUTS = {inputs!r}
 
 def build() -> tvm.IRModule:
     bb = relax.BlockBuilder()
+'''
+
+_RESHAPE = '''
+
+def reshape(x: relax.Expr, shape: tuple[int, ...]) -> relax.Expr:
+    """As R.reshape, which takes an extent of 0 for the operand's extent at that place."""
+    if 0 not in shape:
+        return R.reshape(x, shape)
+    x = relax.BlockBuilder.current().normalize(x)
+    return R.zeros(shape, (getattr(x, "struct_info", None) or x.ty).dtype)
 '''
 
 _STORED = '''
@@ -76,6 +86,8 @@ class _Writer:
         self.name: dict[int, str] = {}
         self.lines: list[str] = []
         self.data: list[str] = []
+        self.empty = False
+        self.reshapes = False
 
     def text(self) -> str:
         inputs = [t for t in self.graph.tensors if t.role is Role.INPUT]
@@ -103,8 +115,8 @@ class _Writer:
             inputs=tuple(t.name for t in inputs),
         )
         body = "".join(f"    {line}\n" for line in self.lines)
-        tail = _STORED + "".join(f"    {row},\n" for row in self.data) + "}\n"
-        return head + body + (tail if self.data else "")
+        table = _STORED + "".join(f"    {row},\n" for row in self.data) + "}\n"
+        return head + body + (_RESHAPE if self.reshapes else "") + (table if self.data else "")
 
     def _line(self, text: str) -> None:
         self.lines.append(text)
@@ -130,6 +142,7 @@ class _Writer:
     def _node(self, node: Node) -> None:
         """Write a node: one line for each result, after those of its helper variables."""
         made = [t for t in node.outputs if t is not None]
+        self.empty = any(t is not None and t.type.elements == 0 for t in (*node.inputs, *made))
         application = Application(
             op=node.op,
             names=tuple(None if t is None else self.name[t.id] for t in node.inputs),
@@ -154,6 +167,9 @@ class _Writer:
         return name
 
     def _emit(self, name: str, expression: str) -> None:
+        if self.empty and "R.reshape(" in expression:
+            self.reshapes = True
+            expression = expression.replace("R.reshape(", "reshape(")
         self._line(f'        {name} = bb.emit({expression}, "{name}")')
 
 

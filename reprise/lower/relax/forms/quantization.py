@@ -21,6 +21,8 @@ def _laid_out(n: Application, position: int, shape: Shape, axis: int, block: int
         if mine[axis] * block == shape[axis]:
             return repeated
         return f"R.strided_slice({repeated}, [{axis}], [0], [{shape[axis]}])"
+    if len(mine) > 1:
+        return n[position]
     wide = tuple(size if i == axis else 1 for i in range(len(shape)))
     return f"R.reshape({n[position]}, {wide})"
 
