@@ -74,7 +74,7 @@ def test_a_rule_that_takes_too_long_is_stopped(folder: Path) -> None:
 
 
 def test_an_environment_that_nothing_asks_for_is_warned_of() -> None:
-    rules = load_text(RULE.replace("a = abs(x)", "a = abs(x)  graph env(\"firmware\") == 3"))
+    rules = load_text(RULE.replace("a = abs(x)", 'a = abs(x)  graph env("firmware") == 3'))
 
     def warnings(*names: str) -> tuple[str, ...]:
         return Checker(CheckOptions((), None, dict.fromkeys(names, 1)), rules).warnings
