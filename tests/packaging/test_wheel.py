@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -36,13 +38,25 @@ def data_files() -> set[str]:
     }
 
 
+def sources() -> set[str]:
+    """Every file of the package, whatever its kind."""
+    return {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "reprise").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+
+
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_and_its_data(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {f"reprise/_data/{name}" for name in data_files()} <= names
-    sources = {str(p.relative_to(ROOT)) for p in (ROOT / "reprise").rglob("*.py")}
-    assert sources <= names
+    for folder in ("bugs", "conformance", "ops", "std", "targets"):
+        assert any(name.startswith(f"reprise/_data/rules/{folder}/") for name in names), folder
+    assert sources() <= names
+    assert {f"reprise/targets/{name}.py" for name in ("worker", "wire", "onnxruntime")} <= names
+    assert {"reprise/py.typed", "reprise/campaign/report/page.css"} <= names
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"reprise"}
 
@@ -58,31 +72,41 @@ def test_the_source_archive_is_complete(built: Path) -> None:
     assert not any(name.startswith((".venv", "site/", "build/")) for name in names)
 
 
-@pytest.mark.slow
-def test_the_installed_wheel_checks_a_model(built: Path, tmp_path: Path) -> None:
-    """In an environment of its own, with the real dependencies."""
-    (wheel,) = built.glob("*.whl")
-    home = tmp_path / "venv"
-    venv.create(home, with_pip=True)
-    python = home / "bin" / "python"
-    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+@dataclass(frozen=True)
+class Installed:
+    """An environment that has the wheel and what it depends on, and nothing else."""
 
-    def call(*command: str | Path, code: int = 0) -> str:
+    home: Path
+
+    def call(self, program: str, *arguments: str | Path, codes: tuple[int, ...] = (0,)) -> str:
+        """What one of its programs prints, run away from the checkout."""
+        clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
         done = subprocess.run(
-            [str(part) for part in command],
-            cwd=tmp_path,
+            [str(part) for part in (self.home / "venv" / "bin" / program, *arguments)],
+            cwd=self.home,
             env=clean,
             capture_output=True,
             text=True,
             timeout=500,
             check=False,
         )
-        assert done.returncode == code, done.stdout + done.stderr
+        assert done.returncode in codes, done.stdout + done.stderr
         return done.stdout
 
-    call(python, "-m", "pip", "install", "--quiet", wheel)
-    program = home / "bin" / "reprise"
-    assert "reprise" in call(program, "--version")
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    (wheel,) = built.glob("*.whl")
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home / "venv", with_pip=True)
+    environment = Installed(home)
+    environment.call("python", "-m", "pip", "install", "--quiet", wheel)
+    return environment
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_checks_a_model(installed: Installed) -> None:
+    assert "reprise" in installed.call("reprise", "--version")
     make = (
         "import onnx.parser, onnx;"
         "m = onnx.parser.parse_model('''<ir_version: 8, opset_import: [\"\" : 17]>"
@@ -90,7 +114,25 @@ def test_the_installed_wheel_checks_a_model(built: Path, tmp_path: Path) -> None
         "t = Transpose <perm: ints = [0, 1]> (w) y = Gemm (x, t) }''');"
         "onnx.save(m, 'model.onnx')"
     )
-    call(python, "-c", make)
-    said = call(program, "check", "model.onnx", code=1)
-    assert "32228" in said
-    assert str(ROOT) not in call(program, "rules", "list", "--format", "json")
+    installed.call("python", "-c", make)
+    assert "32228" in installed.call("reprise", "check", "model.onnx", codes=(1,))
+    assert str(ROOT) not in installed.call("reprise", "rules", "list", "--format", "json")
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_fuzzes_onnxruntime(installed: Installed) -> None:
+    """The base install is enough, and needs no torch."""
+    installed.call("python", "-c", "import importlib.util as u; assert not u.find_spec('torch')")
+    fuzz = ("fuzz", "--target", "onnxruntime", "--tests", "50", "--out", "run")
+    installed.call("reprise", *fuzz, codes=(0, 1))
+    installed.call("reprise", "report", "run")
+    page = (installed.home / "run" / "report.html").read_text(encoding="utf-8")
+    assert "<style" in page and "</html>" in page
+    report = json.loads(installed.call("reprise", "report", "run", "--format", "json"))
+    assert report["tests"] == 50
+    assert report["verdicts"]["ok"] > 25
+    assert "1.27" in report["versions"]["onnxruntime"]
+    listed = installed.call("reprise", "targets", "list", "onnxruntime", "--format", "json")
+    (state,) = json.loads(listed)["targets"]
+    assert state["error"] is None
+    assert state["file"].startswith(str(installed.home))
