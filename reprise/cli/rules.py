@@ -88,9 +88,9 @@ def lint(paths: tuple[Path, ...], form: str) -> int:
     Exit code: 0 clean, 1 warnings only, 2 errors.
     """
     from reprise.lang.diagnostics import RulesError, Severity
-    from reprise.lang.lint import lint as lint_files
-    from reprise.lang.lint import lint_text
-    from reprise.lang.ruleset import rule_files
+    from reprise.lang.lint import lint_rules
+    from reprise.lang.ruleset import load_rules, load_text, rule_files
+    from reprise.patterns.testing import case_problems
 
     files = rule_files(paths)
     if not files:
@@ -99,9 +99,10 @@ def lint(paths: tuple[Path, ...], form: str) -> int:
     try:
         if paths == (Path("-"),):
             given[INPUT] = _standard_input()
-            diagnostics = lint_text(given[INPUT], INPUT)
+            loaded = load_text(given[INPUT], INPUT)
         else:
-            diagnostics = lint_files(files)
+            loaded = load_rules(files)
+        diagnostics = lint_rules(loaded, case_problems(loaded))
     except RulesError as error:
         diagnostics = error.diagnostics
     errors = sum(d.severity is Severity.ERROR for d in diagnostics)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Diagnostic, RulesError, Severity, Span
 from reprise.lang.never import unsatisfiable
-from reprise.lang.ruleset import RuleSet, load_rules, load_text
+from reprise.lang.ruleset import RuleSet, load_rules
 
 
 def lint(paths: Sequence[Path]) -> list[Diagnostic]:
@@ -21,14 +21,12 @@ def lint(paths: Sequence[Path]) -> list[Diagnostic]:
     return lint_rules(load_rules(paths))
 
 
-def lint_text(text: str, path: str) -> list[Diagnostic]:
-    """All diagnostics for one file's text, as :func:`lint` has them."""
-    return lint_rules(load_text(text, path))
+def lint_rules(rules: RuleSet, also: Iterable[Diagnostic] = ()) -> list[Diagnostic]:
+    """All diagnostics for the files of ``rules`` that were asked for, ``also`` among them.
 
-
-def lint_rules(rules: RuleSet) -> list[Diagnostic]:
-    """All diagnostics for the files of ``rules`` that were asked for."""
-    found = [*rules.warnings, *_clashes(rules)]
+    Raises RulesError, with all of them, if one is an error.
+    """
+    found = [*rules.warnings, *_clashes(rules), *also]
     for file in rules.files:
         if file.path in rules.own:
             for decl in file.decls:

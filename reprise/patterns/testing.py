@@ -9,15 +9,16 @@ reported, so that it is promoted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from reprise.datalog import Database
 from reprise.facts.facts import facts_of
 from reprise.lang import ast, core
 from reprise.lang.declared import Pattern
-from reprise.lang.diagnostics import RulesError
+from reprise.lang.diagnostics import Diagnostic, RulesError, Severity
 from reprise.lang.ruleset import RuleSet
+from reprise.lang.symbols import suggest
 from reprise.patterns.explain import reason
 from reprise.patterns.match import Matcher
 from reprise.patterns.truth import Truth
@@ -64,6 +65,43 @@ def run_tests(rules: RuleSet, only: Iterable[str] | None = None) -> list[CaseRes
         runner = _Runner(rules, signatures, test.subject.text)
         results += [runner.run(case) for case in test.cases]
     return results
+
+
+def case_problems(rules: RuleSet) -> list[Diagnostic]:
+    """What is wrong with the programs of test cases: unknown operators, operands that do not fit,
+    given facts of no relation. In ``todo_`` cases these are warnings."""
+    signatures = Signatures.of_symbols(rules.symbols)
+    found: list[Diagnostic] = []
+    for test in rules.tests:
+        if test.span.file not in rules.own:
+            continue
+        for case in test.cases:
+            problems = _case_problems(case, signatures, rules)
+            todo = case.kind.startswith("todo_")
+            found += [replace(p, severity=Severity.WARNING) for p in problems] if todo else problems
+    return found
+
+
+def _case_problems(case: ast.Case, signatures: Signatures, rules: RuleSet) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    for read in (lambda: read_graph(case.lines, signatures), lambda: read_givens(case.lines)):
+        try:
+            read()
+        except RulesError as error:
+            found += error.diagnostics
+    for line in case.lines:
+        if isinstance(line, ast.Given) and line.fact.relation.text != "opset":
+            relation = line.fact.relation
+            declared = rules.program.relations.get(relation.text)
+            if declared is None or declared.span is None:
+                message = f"no relation is called `{relation.text}`"
+                hint = suggest(relation.text, rules.symbols.relations)
+                found.append(Diagnostic("unknown-relation", message, relation.span, hint))
+            elif len(line.fact.args) != len(declared.columns):
+                columns = ", ".join(column.name for column in declared.columns)
+                message = f"`{relation.text}` has {len(declared.columns)} columns ({columns})"
+                found.append(Diagnostic("wrong-arity", message, line.fact.span))
+    return found
 
 
 class _Runner:

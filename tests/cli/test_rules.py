@@ -115,6 +115,35 @@ def test_lint_of_bytes_that_are_no_text(reprise: Run, tmp_path: Path) -> None:
     assert "UTF-8" in done.stdout
 
 
+CASES = """\
+test squared {
+    match { x: float32[2]; m = mull(x, x) }
+    match { x: float32[2]; y: float32[3]; m = mul(x, x); z = matmul(x, y) }
+    no_match { x: float32[2]; evn(provider, cuda) }
+    no_match { x: float32[2]; env(provider) }
+    todo_match { x: float32[2]; m = mul(x, y) }
+}
+"""
+
+
+def test_lint_checks_the_programs_of_tests(reprise: Run, tmp_path: Path) -> None:
+    pattern = GOOD[: GOOD.index("test squared")]
+    path = write(tmp_path, "cases.rules", pattern + CASES)
+    done = reprise("rules", "lint", "--format", "json", path)
+    assert done.returncode == 2
+    found = json.loads(done.stdout)["diagnostics"]
+    first = pattern.count("\n") + 2
+    assert [(d["line"] - first, d["severity"]) for d in found] == [
+        (0, "error"),
+        (1, "error"),
+        (2, "error"),
+        (3, "error"),
+        (4, "warning"),
+    ]
+    for said, word in zip(found, ("`mull`", "matmul", "`evn`", "`env`", "`y`"), strict=True):
+        assert word in said["message"]
+
+
 def test_lint_of_standard_input(tmp_path: Path) -> None:
     code, out, _ = bytes_in("rules", "lint", "-", folder=tmp_path, data=MISSPELT.encode())
     assert code == 2
