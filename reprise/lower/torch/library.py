@@ -658,7 +658,7 @@ def attention(
     scores = scores + bias
     wide = scores.dtype if precision is None else torch.promote_types(scores.dtype, precision)
     weights = torch.softmax(scores.to(wide), -1)
-    hidden = bias.amax(-1, keepdim=True) == float("-inf")
+    hidden = (bias == float("-inf")).all(-1, keepdim=True)
     weights = torch.where(hidden, 0.0, weights).to(q.dtype)
     shown = (raw, capped, scores, weights)[output_mode]
     wide = torch.promote_types(q.dtype, v.dtype)
