@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,16 +35,34 @@ def test_every_bug_shows_and_no_twin_does(demo: ModuleType, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_tour_ends_well(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "demo.py"],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    for bug in ("ort_32228", "ort_24158", "ort_31980"):
-        assert f"match {bug}" in done.stdout
+def test_the_tour_ends_well_twice(tmp_path: Path) -> None:
+    """Away from a terminal, whatever the fuzzer finds; each time in a new folder."""
+    for number in (1, 2):
+        done = subprocess.run(
+            [sys.executable, ROOT / "examples" / "demo.py", "--time", "15s"],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=250,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        for bug in ("ort_32228", "ort_24158", "ort_31980", "ort_24737"):
+            assert f"check says {bug}" in done.stdout
+        run = f"build/demo/run-{number}"
+        assert f"--out {run}" in done.stdout
+        assert f"page: {run}/report.html" in done.stdout
+        assert (tmp_path / run / "report.html").is_file()
+        assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_during_a_command_is_the_commands_alone(
+    demo: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C ends the fuzzer early, and the tour goes on with the report."""
+    interrupt = "import os, signal; os.kill(os.getppid(), signal.SIGINT); print('went on')"
+    before = signal.getsignal(signal.SIGINT)
+    assert demo.call(sys.executable, "-c", interrupt, show="reprise fuzz") == 0
+    assert signal.getsignal(signal.SIGINT) is before
+    assert capfd.readouterr().out == "$ reprise fuzz\nwent on\n"
