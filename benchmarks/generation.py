@@ -14,8 +14,8 @@ engine: commits and taking back), *lower* (to ONNX, not part of the rate), *prop
         https://download.pytorch.org/whl/cpu
     python -m benchmarks.generation --nnsmith .nnsmith/bin/python
 
-``--executed``: CPU seconds for each of two runs that also execute what they make on ONNX Runtime,
-optimised and not, guided and unguided in turns: what guidance costs in tests.
+``--executed``: seconds of ``reprise fuzz`` on ONNX Runtime with guidance, and as many without, in
+turns: what guidance costs in tests.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -35,7 +37,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.known_bugs import known_bugs
-from reprise.campaign.source import SourceRequest, open_source
 from reprise.lower.lowering import lowering
 from reprise.solve.sampling import Sampler
 from reprise.solve.signatures import Signatures
@@ -177,69 +178,44 @@ def nnsmith(python: str, nodes: int, count: int) -> dict[str, Any]:
     return found
 
 
-class Executor:
-    """Makes tests for ONNX Runtime and runs them, optimised and not."""
-
-    def __init__(self, guided: bool, seed: int) -> None:
-        import onnxruntime
-
-        onnxruntime.set_default_logger_severity(4)
-        self.runtime = onnxruntime
-        self.lowering = lowering("onnx")
-        request = SourceRequest(seed, target="onnxruntime", guided=guided, lowerings=("onnx",))
-        self.source = open_source(request)
-        self.tests = 0
-        self.failures = 0
-
-    def run(self, seconds: float) -> float:
-        """Tests for so many CPU seconds; how long it took."""
-        start = time.process_time()
-        while time.process_time() - start < seconds:
-            self.test()
-        return time.process_time() - start
-
-    def test(self) -> None:
-        """One test."""
-        runtime = self.runtime
-        program = self.source.program(self.tests).program
-        self.tests += 1
-        model = self.lowering.lower(program.graph)
-        for level in ("ORT_DISABLE_ALL", "ORT_ENABLE_ALL"):
-            options = runtime.SessionOptions()
-            options.intra_op_num_threads = options.inter_op_num_threads = 1
-            options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
-            try:
-                session = runtime.InferenceSession(
-                    model, options, providers=["CPUExecutionProvider"]
-                )
-                session.run(None, dict(program.inputs))
-            except Exception:
-                self.failures += 1
-                return
+def fuzz(guided: bool, seconds: float, seed: int) -> tuple[int, float]:
+    """Tests that ``reprise fuzz`` executes on ONNX Runtime in so much time, and the CPU time of all
+    its processes, the target's included."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "run"
+        command = [sys.executable, "-m", "reprise", "fuzz", "--target", "onnxruntime"]
+        command += ["--time", f"{seconds:.0f}s", "--seed", str(seed), "--out", str(folder)]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            command if guided else [*command, "--no-guidance"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,  # its status says whether there were findings
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        report = subprocess.run(
+            [sys.executable, "-m", "reprise", "report", str(folder), "--format", "json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return int(json.loads(report.stdout)["tests"]), used
 
 
-def executed(seconds: float, turns: int = 6) -> dict[str, Any]:
+def executed(seconds: float, turns: int = 4) -> dict[str, Any]:
     """Tests per CPU second, guided and unguided in turns; the order alternates."""
-    executors = {True: Executor(True, 7), False: Executor(False, 7)}
-    for executor in executors.values():
-        executor.run(seconds / turns)  # compiles and warms up
-    settle()
-    ratios = []
     rates: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(turns):
         for guided in (True, False) if turn % 2 else (False, True):
-            executor = executors[guided]
-            before = executor.tests
-            taken = executor.run(seconds / turns)
-            rates[guided].append((executor.tests - before) / taken)
-        ratios.append(rates[True][-1] / rates[False][-1])
+            tests, used = fuzz(guided, seconds / turns, turn)
+            rates[guided].append(tests / used)
+    ratios = [a / b for a, b in zip(rates[True], rates[False], strict=True)]
     return {
         "guided_per_second": statistics.median(rates[True]),
         "unguided_per_second": statistics.median(rates[False]),
         "fewer_percent": 100 * (1 - statistics.median(ratios)),
         "ratios": ratios,
-        "failures": {"guided": executors[True].failures, "unguided": executors[False].failures},
-        "tests": {"guided": executors[True].tests, "unguided": executors[False].tests},
     }
 
 
@@ -291,9 +267,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all numbers to this file")
     parser.add_argument("--quick", action="store_true", help="two sizes, few turns: a minute")
     parser.add_argument("--nnsmith", metavar="PYTHON", help="an interpreter that has NNSmith")
-    parser.add_argument(
-        "--executed", type=float, metavar="SECONDS", help="also run tests on ONNX Runtime"
-    )
+    parser.add_argument("--executed", type=float, metavar="SECONDS", help="also fuzz ONNX Runtime")
     arguments = parser.parse_args()
     signatures = Signatures.load()
     benches = [
