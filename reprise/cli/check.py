@@ -87,7 +87,8 @@ def check(
     """Say which known compiler bugs a model can hit, where and why.
 
     MODEL is an ONNX or .uir file, a folder, or a quoted glob. A match is certain, or possible where
-    the model leaves open what the rule asks (an unknown extent, say).
+    the model leaves open what the rule asks (an unknown extent, say). Constraints and deny rules of
+    --rules are looked for, too: their violations are matches of a kind of their own.
 
     Exit code: 0 nothing matched, 1 something matched, 2 a model, a rule or an option is bad.
     """
@@ -141,7 +142,7 @@ def check(
     if form == "text":
         from reprise.patterns.reports.text import summary
 
-        click.echo(summary(reports, len(checker.patterns)))
+        click.echo(summary(reports, checker.rule_count))
     else:
         show_json(_machine_form(form)(reports))
     if any(report.errors for report in reports):

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -27,11 +27,12 @@ from reprise.lang import core
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.lang.spelling import did_you_mean
+from reprise.patterns.denials import Denials, violation_pattern
 from reprise.patterns.explain import ExplainedLine, explain, reason
 from reprise.patterns.match import Finding, Match, Matcher, node_name
 from reprise.patterns.models import read_model
 from reprise.patterns.truth import Truth
-from reprise.uir.graph import Scalar
+from reprise.uir.graph import Graph, Scalar
 
 MODEL_SUFFIXES = (".onnx", ".uir")
 
@@ -80,6 +81,7 @@ class MatchReport:
     explanation: tuple[ExplainedLine, ...]
     rule_file: str
     rule_line: int
+    kind: str = "pattern"  # or constraint, deny: then a violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,24 +222,38 @@ class Checker:
     def __init__(self, options: CheckOptions, rules: RuleSet | None = None) -> None:
         self.options = options
         self.rules = load_rules(options.rules) if rules is None else rules
-        if not self.rules.patterns:
+        own = self.rules.own
+        self.constraints = [c for c in self.rules.constraints.values() if c.span.file in own]
+        self.denies = [d for ds in self.rules.denies.values() for d in ds if d.span.file in own]
+        if not (self.rules.patterns or self.constraints or self.denies):
             raise UsageError("there is no pattern among these rules: nothing to look for")
-        self.patterns = select_patterns(self.rules, options.target)
+        self.patterns = select_patterns(self.rules, options.target) if self.rules.patterns else []
         self.warnings = unknown_environment(options.environment, self.rules)
         self._matcher = Matcher(self.rules, self.patterns, options.limits)
+        self._violations = [violation_pattern(constraint) for constraint in self.constraints]
+        self._guard = (
+            Matcher(self.rules, self._violations, options.limits) if self._violations else None
+        )
+        self._denials = Denials(self.rules, self.denies, options.limits) if self.denies else None
+
+    @property
+    def rule_count(self) -> int:
+        """How many patterns, constraints and deny rules a model is checked against."""
+        return len(self.patterns) + len(self.constraints) + len(self.denies)
 
     def check(self, path: Path) -> ModelReport:
         """Check one model. Problems with the model are in the report, never raised."""
         try:
             graph = read_model(path, self.rules)
             found = self._matcher.run(graph, self.options.environment, near=self.options.near)
+            violations = self._broken(graph)
         except ModelError as error:
             return ModelReport(str(path), errors=((error.message, error.hint),))
         except LimitError as error:
             return ModelReport(str(path), errors=(self._too_much(error),))
         return ModelReport(
             str(path),
-            tuple(self._tell(f, found) for f in found.findings),
+            (*(self._tell(f, found) for f in found.findings), *violations),
             tuple(self._tell(f, found) for f in found.near),
             found.hidden_near,
             (),
@@ -257,10 +273,31 @@ class Checker:
         hint = f"raise {option}, or choose fewer rules with --rules or --target"
         return f"stopped, because the rules {told}{where}", hint
 
-    def _tell(self, finding: Finding, found: Match) -> MatchReport:
+    def _broken(self, graph: Graph) -> list[MatchReport]:
+        """Violations of constraints and of deny rules."""
+        reports = []
+        environment = self.options.environment
+        if self._guard is not None:
+            found = self._guard.run(graph, environment)
+            told = (self._tell(f, found, "constraint", self._guard.program) for f in found.findings)
+            reports += list(told)
+        if self._denials is not None:
+            rows, match = self._denials.run(graph, environment)
+            for row in rows:
+                report = self._tell(row.finding, match, "deny", self._denials.program)
+                reports.append(replace(report, title=row.message, values=row.values))
+        return reports
+
+    def _tell(
+        self,
+        finding: Finding,
+        found: Match,
+        kind: str = "pattern",
+        program: core.Program | None = None,
+    ) -> MatchReport:
         pattern = finding.pattern
         by_id = {n.id: n for n in found.graph.nodes}
-        program, sources = self._matcher.program, self.rules.sources
+        program, sources = program or self._matcher.program, self.rules.sources
         lines = explain(finding, found, program, sources) if self.options.explain else []
         sure = finding.certainty is Truth.YES
         return MatchReport(
@@ -275,6 +312,7 @@ class Checker:
             tuple(lines),
             pattern.span.file,
             pattern.span.line,
+            kind,
         )
 
 

@@ -81,7 +81,7 @@ class Matcher:
         self.rules = rules
         self.patterns = list(rules.patterns.values() if patterns is None else patterns)
         self.program = rules.program.restricted_to(
-            [*(p.name for p in self.patterns), *_guards(rules.program)]
+            [*(p.name for p in self.patterns), *open_guards(rules.program)]
         )
         self._limits = limits
         self._guards = {p.name: self._guards_of(p) for p in self.patterns}
@@ -97,7 +97,7 @@ class Matcher:
             for r in core.relations_in(rule.body)
         ]
         derived = self.program.derived()
-        first = self.program.restricted_to([*asked, *_guards(self.program)])
+        first = self.program.restricted_to([*asked, *open_guards(self.program)])
         self._derived = sorted(derived & first.relations.keys())
         self._first_rules = first.rules
         self._pattern_rules = [r for r in self.program.rules if r.head.relation in names]
@@ -304,6 +304,6 @@ def _closer(a: Finding, b: Finding) -> bool:
     return (rank[a.certainty], _progress(a)) > (rank[b.certainty], _progress(b))
 
 
-def _guards(program: core.Program) -> list[str]:
+def open_guards(program: core.Program) -> list[str]:
     """Relations that say what a model leaves open; the solver asks for them."""
     return [g for r in program.relations.values() for g in r.unknown if g != "always"]

@@ -102,6 +102,56 @@ def test_the_manual_lists_targets_and_environment_names() -> None:
     assert f"Names are {', '.join(f'`{n}`' for n in environment_names())}, and" in written
 
 
+LINT = """
+/// Matrices have a multiple of 16 columns.
+constraint aligned : resource on { m = matmul(a, b) } require b.dim[1] % 16 == 0
+/// Nodes that do not finish.
+deny slow(N, S) "{N} takes {S}, and {Nothing}" :- node(N, conv2d), S == 2 + 3.
+deny wide(T, D) "{T} has {D} columns" :- dim(T, 1, D), D > 100.
+deny unread(T) "nobody reads {T}" :- output(_, _, T), not input(_, _, T), not graph_output(T).
+"""
+MATMUL = "x: float32[4, 8]\nw: float32[8, {}]\nm = matmul(x, w)\nr = relu(m)\n"
+
+
+def violations(folder: Path, columns: str) -> list[tuple[str, str, str, str]]:
+    path = folder / "m.uir"
+    path.write_text(MATMUL.format(columns))
+    rules = folder / "l.rules"
+    rules.write_text(LINT)
+    (report,) = check_models([path], CheckOptions((rules,)))
+    assert not report.errors
+    return [(m.kind, m.rule, m.certainty, m.title) for m in report.matches]
+
+
+def test_constraints_and_deny_rules_are_checked(folder: Path) -> None:
+    assert violations(folder, "16") == []
+    title = "Matrices have a multiple of 16 columns."
+    assert violations(folder, "24") == [("constraint", "aligned", "yes", title)]
+    assert violations(folder, "N") == [("constraint", "aligned", "possible", title)]
+    assert violations(folder, "160") == [
+        ("deny", "wide", "yes", f"{tensor} has 160 columns") for tensor in ("w", "m", "r")
+    ]
+
+
+def test_a_violation_names_its_nodes_and_values(folder: Path) -> None:
+    path = folder / "c.uir"
+    path.write_text("x: float32[1, 3, 8, 8]\nw: float32[2, 3, 3, 3]\nc = conv2d(x, w)\n")
+    checker = Checker(CheckOptions((), explain=True), load_text(LINT))
+    (match,) = checker.check(path).matches
+    assert match.nodes == {"n": "c"}
+    assert match.values == {"S": 5}
+    assert match.title == "c takes 5, and {Nothing}"
+    assert [line.facts[0] for line in match.explanation] == ["node(c, conv2d)"]
+
+
+def test_the_library_s_own_constraints_are_not_what_was_asked_for(folder: Path) -> None:
+    (folder / "l.rules").write_text(LINT)
+    (folder / "i.rules").write_text('import "l.rules"\n' + RULE)
+    checker = Checker(CheckOptions((folder / "i.rules",)))
+    assert checker.rule_count == 1 + len(set(checker.rules.patterns) - {"p"})
+    assert not checker.denies
+
+
 def test_what_makes_no_sense_is_said(folder: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         find_models([str(folder / "nothing")])

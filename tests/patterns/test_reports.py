@@ -31,6 +31,8 @@ pattern open "a batch of one" {
     n = neg(x)
     where x.dim[1] == 1
 }
+constraint narrow : resource on { a = abs(x) } require x.dim[0] < 2
+deny named(D) "an extent of {D}" :- dim(_, 0, D).
 """
 
 
@@ -59,7 +61,7 @@ def test_json_has_the_documented_shape(reports: list[ModelReport]) -> None:
     whole = json.loads(json.dumps(to_json(reports)))
     assert whole["version"] == 1
     good, broken = whole["models"]
-    sure, possible = good["matches"]
+    sure, possible, *violations = good["matches"]
     assert (sure["rule"], sure["certainty"]) == ("sure", "yes")
     assert sure["nodes"] == {"n": "Neg_0", "a": "Abs_1"}
     assert sure["values"] == {"n": 2}
@@ -67,6 +69,9 @@ def test_json_has_the_documented_shape(reports: list[ModelReport]) -> None:
     assert sure["explanation"]
     assert (possible["rule"], possible["certainty"]) == ("open", "possible")
     assert "dim(x, 1) is not known" in possible["reason"]
+    told = [(v["kind"], v["rule"], v["nodes"], v["values"]) for v in violations]
+    assert told == [("constraint", "narrow", {"a": "Abs_1"}, {}), ("deny", "named", {}, {"d": 2})]
+    assert {m["kind"] for m in (sure, possible)} == {"pattern"}
     assert good["errors"] == []
     assert broken["matches"] == []
     assert len(broken["errors"]) == 1
@@ -145,7 +150,9 @@ def test_sarif_is_valid_against_its_schema(reports: list[ModelReport]) -> None:
     failed = to_sarif([], diagnostics)["runs"][0]["invocations"][0]
     assert failed["executionSuccessful"] is False
     results = to_sarif(reports)["runs"][0]["results"]
-    assert [r["level"] for r in results] == ["error", "note"]
+    assert [r["level"] for r in results] == ["error", "note", "warning", "warning"]
+    assert [r["properties"]["kind"] for r in results][2:] == ["constraint", "deny"]
+    assert len({r["partialFingerprints"]["repriseMatch/v1"] for r in results}) == 4
 
 
 def test_a_target_s_version_selects_rules() -> None:

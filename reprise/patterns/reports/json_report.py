@@ -44,6 +44,7 @@ def _match(match: MatchReport) -> dict[str, Any]:
 
     return {
         "rule": match.rule,
+        "kind": match.kind,
         "title": match.title,
         "certainty": match.certainty,
         "nodes": match.nodes,

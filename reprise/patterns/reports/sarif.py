@@ -99,10 +99,12 @@ def _level(match: MatchReport) -> str:
 
 def _result(report: ModelReport, match: MatchReport, index: int) -> dict[str, Any]:
     nodes = ", ".join(f"{k} = {v}" for k, v in match.nodes.items())
-    text = f"{match.title or match.rule} ({nodes})"
+    text = (match.title or match.rule) + (f" ({nodes})" if nodes else "")
     if match.reason:
         text += f"; possible: {match.reason}"
     key = "\0".join([match.rule, *match.nodes.values()])
+    if match.kind == "deny":  # its rows need not be about nodes
+        key = "\0".join([key, *(f"{k}={v}" for k, v in match.values.items())])
     return {
         "ruleId": match.rule,
         "ruleIndex": index,
@@ -118,7 +120,11 @@ def _result(report: ModelReport, match: MatchReport, index: int) -> dict[str, An
             }
         ],
         "partialFingerprints": {"repriseMatch/v1": hashlib.sha256(key.encode()).hexdigest()[:32]},
-        "properties": {"certainty": match.certainty, "values": dict(match.values)},
+        "properties": {
+            "kind": match.kind,
+            "certainty": match.certainty,
+            "values": dict(match.values),
+        },
     }
 
 

@@ -51,8 +51,9 @@ def by_rule(matches: Sequence[MatchReport]) -> list[tuple[MatchReport, ...]]:
 
 
 def _count(report: ModelReport) -> str:
-    sure = [m for m in report.matches if m.certainty == "yes"]
-    possible = [m for m in report.matches if m.certainty != "yes"]
+    broken = [m for m in report.matches if m.kind != "pattern"]
+    sure = [m for m in report.matches if m.certainty == "yes" and m.kind == "pattern"]
+    possible = [m for m in report.matches if m.certainty != "yes" and m.kind == "pattern"]
     parts = []
     if sure:
         rules = len(by_rule(sure))
@@ -62,6 +63,10 @@ def _count(report: ModelReport) -> str:
         rules = len(by_rule(possible))
         places = f" in {len(possible)} places" if len(possible) > rules else ""
         parts.append(f"{rules} possible{places}")
+    if broken:
+        open_ones = sum(m.certainty != "yes" for m in broken)
+        told = f"{len(broken)} violation{'s' if len(broken) > 1 else ''}"
+        parts.append(told + (f" ({open_ones} possible)" if open_ones else ""))
     if report.near:
         parts.append(f"{len(report.near)} near miss{'es' if len(report.near) > 1 else ''}")
     return ", ".join(parts)
@@ -76,6 +81,8 @@ def places_text(places: Sequence[MatchReport], style: Style = plain, *, every: b
         "no": ("near miss", "dim"),
     }
     word, colour = heads[first.certainty]
+    if first.kind != "pattern":
+        word = "violation" if word == "match" else f"{word} violation"
     head = f"  {style(word, colour)} {style(first.rule, 'bold')}: {printable(first.title)}"
     lines = [head + (f", in {len(places)} places" if len(places) > 1 else "")]
 
@@ -88,13 +95,15 @@ def places_text(places: Sequence[MatchReport], style: Style = plain, *, every: b
     row("symptom", _join(first, "symptom"))
     verdict = _join(first, "verdict")
     row("verdict", "" if verdict in ("", "bug") else verdict)
+    klass = _join(first, "class")
+    row("class", "" if klass == first.title else klass)
     same_values = all(p.values == first.values for p in places)
     same_reason = all(p.reason == first.reason for p in places)
     shown_places = places if every or len(places) <= PLACES_SHOWN + 1 else places[:PLACES_SHOWN]
     for place in shown_places:
-        values = "" if same_values or not place.values else f" ({_values(place)})"
+        values = "" if same_values or not place.values else f"({_values(place)})"
         nodes = ", ".join(f"{k} = {v}" for k, v in place.nodes.items())
-        row("nodes" if place is first else "", nodes + values)
+        row("nodes" if place is first else "", f"{nodes} {values}".strip())
         if not same_reason:
             row("", f"  because {place.reason}")
         if len(places) > 1:
