@@ -116,6 +116,7 @@ def load_rules(paths: Sequence[Path], *, library: bool = True) -> RuleSet:
     kept = _read_cache(cache, request)
     if kept is not None:
         return kept
+    requested = _requested(request)  # before: a file that appears meanwhile is not in the set
     rules = _load(*request)
     bare = RuleSet(
         rules.sources,
@@ -128,8 +129,8 @@ def load_rules(paths: Sequence[Path], *, library: bool = True) -> RuleSet:
         rules.own,
         request=request,
     )
-    manifest = {path: _file_hash(Path(path)) for path in rules.sources}
-    write_cache(cache, pickle.dumps((_requested(request), manifest, bare), 5))
+    manifest = {path: _text_hash(text) for path, text in rules.sources.items()}
+    write_cache(cache, pickle.dumps((requested, manifest, bare), 5))
     return rules
 
 
@@ -172,6 +173,11 @@ def _request_hash(request: tuple[tuple[Path, ...], bool]) -> str:
     paths = [str(p) for p in request[0]]
     parts = repr((paths, request[1], str(Path.cwd()), __version__, sys.version, code))
     return hashlib.sha256(parts.encode()).hexdigest()[:24]
+
+
+def _text_hash(text: str) -> str:
+    """The hash of the file that had this text when it was read."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _file_hash(path: Path) -> str:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from reprise.cache import cache_folder
+from reprise.lang import ruleset
 from reprise.lang.diagnostics import RulesError
-from reprise.lang.ruleset import load_rules
+from reprise.lang.ruleset import RuleSet, load_rules
 
 RULE = 'pattern p "one" {\n    a = abs(x)\n    where x.rank == 2\n}\n'
 
@@ -40,6 +41,24 @@ def test_a_new_file_in_a_folder_is_found(folder: Path) -> None:
     load_rules([folder])
     (folder / "b.rules").write_text(RULE.replace("pattern p", "pattern q").replace("2", "3"))
     assert set(load_rules([folder]).patterns) == {"p", "q"}
+
+
+def test_what_changes_while_rules_are_loaded_is_noticed_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = ruleset._load
+
+    def slow(paths: tuple[Path, ...], library: bool) -> RuleSet:
+        loaded = load(paths, library)
+        (folder / "a.rules").write_text(RULE.replace('"one"', '"two"'))
+        (folder / "b.rules").write_text(RULE.replace("pattern p", "pattern q").replace("2", "3"))
+        return loaded
+
+    monkeypatch.setattr(ruleset, "_load", slow)
+    assert set(load_rules([folder]).patterns) == {"p"}
+    monkeypatch.setattr(ruleset, "_load", load)
+    again = load_rules([folder]).patterns
+    assert (set(again), again["p"].title) == ({"p", "q"}, "two")
 
 
 def test_a_file_that_breaks_is_noticed(folder: Path) -> None:
