@@ -20,8 +20,12 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS)
+# torch is in the environment; TVM has one of its own, and its tests are skipped without it.
+unit: $(VENV)/.dev $(VENV)/.tvm
+	@export REPRISE_TORCH_PYTHON="$${REPRISE_TORCH_PYTHON:-$(abspath $(BIN))/python}"; \
+	tvm="$${REPRISE_TVM_PYTHON:-$(abspath $(VENV))/tvm/bin/python}"; \
+	if test -x "$$tvm"; then export REPRISE_TVM_PYTHON="$$tvm"; fi; \
+	$(BIN)/python -m pytest -n $(JOBS) --durations=15
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -55,3 +59,12 @@ $(VENV)/.base: pyproject.toml | $(VENV)/.python
 $(VENV)/.dev: pyproject.toml | $(VENV)/.python
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,torch]'
 	@touch $@ $(VENV)/.base
+
+# The tvm extra's packages alone, beside torch's. Where there are none, a note is all.
+$(VENV)/.tvm: pyproject.toml | $(VENV)/.python
+	@rm -rf $(VENV)/tvm
+	@$(PYTHON) -m venv $(VENV)/tvm && \
+	$(VENV)/tvm/bin/python -m pip install -qq --disable-pip-version-check $$($(BIN)/python -c \
+	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["tvm"])') || \
+	{ rm -rf $(VENV)/tvm; echo "TVM cannot be installed here; its tests will be skipped"; }
+	@touch $@
