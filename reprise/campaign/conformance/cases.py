@@ -71,6 +71,12 @@ class Case:
         """How many elements the operands have."""
         return sum(array.size for array in self.program.inputs.values())
 
+    @property
+    def bytes(self) -> bytes:
+        """What tells it from other cases."""
+        arrays = (array.tobytes() for array in self.program.inputs.values())
+        return b"".join([str(self).encode(), *arrays])
+
     def __str__(self) -> str:
         parts = ["_" if type is None else str(type) for type in self.operands]
         parts += [f"{k}={_shown(v)}" for k, v in sorted(self.node.attributes.items())]

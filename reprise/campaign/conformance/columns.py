@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
@@ -93,7 +94,7 @@ class Examiner:
 
     def cell(self, drawing: Drawing, instances: int) -> Cell | None:
         """The cell of one operator and element type; None if there is no case at all."""
-        answers, reason = [], ""
+        answers, reason, checksum = [], "", 0
         marks = []
         for number in range(instances):
             case, why = self._supported(drawing, number)
@@ -103,6 +104,7 @@ class Examiner:
                 marks.append(State.UNSUPPORTED)
                 reason = reason or why
                 continue
+            checksum = crc32(case.bytes, checksum)
             answer = self.answer(case)
             marks.append(answer.state)
             if answer.state is State.DECLINED:
@@ -110,7 +112,8 @@ class Examiner:
             answers.append((number, answer))
         if not marks:
             return None
-        return self._cell(drawing, tuple(marks), answers, reason)
+        cell = self._cell(drawing, tuple(marks), answers, reason)
+        return replace(cell, drawn=f"{checksum:08x}")
 
     def _cell(
         self,

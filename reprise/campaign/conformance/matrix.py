@@ -60,7 +60,8 @@ class Cell:
     ``marks``: of each case, in order. ``kind``: in which respect it differs (the gravest; of
     :class:`reprise.oracle.compare.Kind`), or ``failure``; ``example``: the smallest case that does,
     and what came of it; ``absolute`` and ``relative``: the greatest errors; ``reason``: the
-    lowering's or target's words where it has no such thing.
+    lowering's or target's words where it has no such thing; ``drawn``: a checksum of the cases, by
+    which it is known whether two cells answer the same questions.
     """
 
     marks: tuple[State, ...]
@@ -69,6 +70,7 @@ class Cell:
     absolute: float = 0.0
     relative: float = 0.0
     reason: str = ""
+    drawn: str = ""
 
     @property
     def state(self) -> State:
@@ -92,6 +94,7 @@ class Cell:
     def data(self) -> Any:
         """As JSON: the marks alone if nothing else is known."""
         marks = "".join(mark.value for mark in self.marks)
+        marks += f" {self.drawn}" if self.drawn else ""
         found: dict[str, Any] = {"marks": marks}
         found |= {k: getattr(self, k) for k in ("kind", "example", "reason") if getattr(self, k)}
         if self.absolute or self.relative:
@@ -103,13 +106,15 @@ class Cell:
         """The inverse of :meth:`data`. Raises ValueError, TypeError, KeyError."""
         if isinstance(data, str):
             data = {"marks": data}
+        marks, _, drawn = data["marks"].partition(" ")
         return cls(
-            tuple(State(mark) for mark in data["marks"]),
+            tuple(State(mark) for mark in marks),
             str(data.get("kind", "")),
             str(data.get("example", "")),
             float(data.get("absolute", 0.0)),
             float(data.get("relative", 0.0)),
             str(data.get("reason", "")),
+            drawn,
         )
 
 
@@ -204,13 +209,19 @@ def _json(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A cell that is worse than it was recorded (``before`` is None if it was not)."""
+    """A cell that is worse than it was recorded (``before`` is None if it was not).
+    ``same_cases``: what was asked is the same; else it may have been so before, unseen."""
 
     column: str
     op: str
     dtype: str
     before: Cell | None
     after: Cell
+
+    @property
+    def same_cases(self) -> bool:
+        """Whether both cells answer the same questions."""
+        return self.before is not None and self.before.drawn == self.after.drawn
 
 
 def regressions(recorded: Matrix, found: Matrix) -> list[Regression]:

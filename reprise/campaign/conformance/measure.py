@@ -25,6 +25,7 @@ from reprise.targets.discover import Target, TargetError
 from reprise.targets.process import Limits, WorkerPool
 
 _SECONDS = 30.0
+_SECONDS_ON_A_BUDGET = 10.0
 """What a target may take for one case."""
 
 
@@ -71,7 +72,8 @@ def measure(settings: Settings, watch: Watch, parts: Path | None = None) -> Matr
     kept = _Parts(parts, settings.key)
     end = None if settings.budget is None else time.monotonic() + settings.budget
     for left, (text, target) in zip(range(len(targets), 0, -1), targets, strict=True):
-        with WorkerPool(target, settings.jobs, Limits(seconds=_SECONDS)) as pool:
+        seconds = _SECONDS if end is None else _SECONDS_ON_A_BUDGET
+        with WorkerPool(target, settings.jobs, Limits(seconds=seconds)) as pool:
             try:
                 versions = pool.start()
             except TargetError as error:
