@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import cache
 from pathlib import Path
 
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Diagnostic, RulesError, Severity, Span
-from reprise.lang.never import unsatisfiable
+from reprise.lang.never import clash
 from reprise.lang.ruleset import RuleSet, load_rules
 
 
@@ -27,10 +28,11 @@ def lint_rules(rules: RuleSet, also: Iterable[Diagnostic] = ()) -> list[Diagnost
     Raises RulesError, with all of them, if one is an error.
     """
     found = [*rules.warnings, *_clashes(rules), *also]
+    tested = {test.subject.text for test in rules.tests}
     for file in rules.files:
         if file.path in rules.own:
             for decl in file.decls:
-                found += _advice(decl, rules)
+                found += _advice(decl, rules, tested)
     errors = [d for d in found if d.severity is Severity.ERROR]
     if errors:
         raise RulesError(sorted(found, key=_place))
@@ -43,18 +45,23 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
 
 
 def _clashes(rules: RuleSet) -> Iterator[Diagnostic]:
-    """Declarations of which z3 says that no numbers satisfy any alternative."""
+    """Declarations of which no numbers satisfy any alternative."""
     by_name: dict[str, list[core.Rule]] = {}
     for rule in rules.program.rules:
         if rule.span is not None and rule.span.file in rules.own:
             by_name.setdefault(rule.name, []).append(rule)
     for alternatives in by_name.values():
-        told = [unsatisfiable(rule) for rule in alternatives]
-        if told[0] is not None and all(told):
+        told: list[Diagnostic] = []
+        for rule in alternatives:
+            found = clash(rule)
+            if found is None:
+                break
+            told.append(found)
+        else:
             yield told[0]
 
 
-def _advice(decl: ast.Decl, rules: RuleSet) -> Iterator[Diagnostic]:
+def _advice(decl: ast.Decl, rules: RuleSet, tested: Set[str]) -> Iterator[Diagnostic]:
     match decl:
         case ast.PatternDecl():
             if decl.name.text in rules.symbols.operators:
@@ -64,7 +71,7 @@ def _advice(decl: ast.Decl, rules: RuleSet) -> Iterator[Diagnostic]:
                     decl.name.span,
                     "name it after the defect, such as the number of its report",
                 )
-            if not any(t.subject.text == decl.name.text for t in rules.tests):
+            if decl.name.text not in tested:
                 yield _warning(
                     "untested",
                     f"`{decl.name.text}` has no test",
@@ -99,8 +106,13 @@ def _variables(part: object) -> Iterator[ast.Variable]:
         for item in part:
             yield from _variables(item)
     elif dataclasses.is_dataclass(part) and not isinstance(part, type | Span):
-        for field in dataclasses.fields(part):
-            yield from _variables(getattr(part, field.name))
+        for name in _fields(type(part)):
+            yield from _variables(getattr(part, name))
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _warning(code: str, message: str, span: Span, hint: str) -> Diagnostic:

@@ -2,7 +2,8 @@
 
 Two looks. :func:`contradictions` is cheap and runs on every load: per variable, an interval and a
 set of allowed and excluded constants. :func:`unsatisfiable` asks z3 about all arithmetic conditions
-of a body together; it runs in ``reprise rules lint``, where 5 ms a rule do not matter.
+of a body together; it runs in ``reprise rules lint``, where 5 ms a rule do not matter, but only for
+bodies that the first look cannot decide (:func:`clash`).
 """
 
 from __future__ import annotations
@@ -200,6 +201,29 @@ class _Classes:
 
     def join(self, a: str, b: str) -> None:
         self._parent[self.find(a)] = self.find(b)
+
+
+def clash(rule: core.Rule) -> Diagnostic | None:
+    """What makes a body impossible, or None: from intervals where they decide, else from z3."""
+    return unsatisfiable(rule) if _relates_values(rule) else _contradiction(rule)
+
+
+def _relates_values(rule: core.Rule) -> bool:
+    """Whether a body says more than intervals and sets of values can hold: arithmetic, an order
+    between variables, values that are excluded."""
+    for literal in rule.body:
+        match literal:
+            case core.Compare("==", core.Var(), core.Var()):
+                pass
+            case core.Compare("!=") | core.Compare(_, core.Var(), core.Var()):
+                return True
+            case core.Compare(_, core.Var() | core.Const(), core.Var() | core.Const()):
+                pass
+            case core.Member(core.Var(), _, _):
+                pass
+            case core.Compare() | core.Member():
+                return True
+    return False
 
 
 def unsatisfiable(rule: core.Rule, milliseconds: int = 500) -> Diagnostic | None:

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from reprise.lang import core, never
 from reprise.lang.diagnostics import RulesError, Severity
 from reprise.lang.lint import lint
 
@@ -79,3 +82,52 @@ def test_advice(tmp_path: Path) -> None:
 
 def test_a_pattern_named_like_an_operator_is_warned_of(tmp_path: Path) -> None:
     assert codes(tmp_path, pattern("x.rank == 2", "relu")) == [("named-like-operator", 1)]
+
+
+VARIABLES = st.sampled_from([core.Var("A"), core.Var("B")])
+NUMBERS = st.integers(-1, 3)
+SIMPLE = st.lists(
+    st.one_of(
+        st.builds(
+            core.Compare,
+            st.sampled_from(["==", "<", "<=", ">", ">="]),
+            VARIABLES,
+            st.builds(core.Const, NUMBERS),
+        ),
+        st.builds(
+            core.Compare,
+            st.sampled_from(["==", "<", "<=", ">", ">="]),
+            st.builds(core.Const, NUMBERS),
+            VARIABLES,
+        ),
+        st.builds(core.Compare, st.just("=="), VARIABLES, VARIABLES),
+        st.builds(core.Member, VARIABLES, st.lists(NUMBERS, min_size=1).map(tuple)),
+        st.builds(
+            lambda extent: core.Atom("dim", (core.Var("T"), core.Var("I"), extent)), VARIABLES
+        ),
+    ),
+    max_size=6,
+)
+
+
+@given(SIMPLE)
+def test_intervals_decide_simple_bodies_as_z3_does(body: list[core.Literal]) -> None:
+    rule = core.Rule(core.Atom("p", ()), tuple(body), "p")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(never, "unsatisfiable", None)  # it is not asked
+        found = never.clash(rule)
+    assert (found is None) == (never.unsatisfiable(rule) is None)
+
+
+def test_z3_is_asked_about_the_rest() -> None:
+    a, b = core.Var("A"), core.Var("B")
+    for body in (
+        (core.Compare("<", a, b), core.Compare("<", b, a)),
+        (core.Member(a, (1, 2)), core.Compare("!=", a, core.Const(1)), _not(a, 2)),
+        (core.Compare("==", core.Arith("*", (a, core.Const(2))), core.Const(7)),),
+    ):
+        assert never.clash(core.Rule(core.Atom("p", ()), body, "p")) is not None
+
+
+def _not(variable: core.Var, value: int) -> core.Compare:
+    return core.Compare("!=", variable, core.Const(value))
