@@ -161,7 +161,11 @@ def test_accepts_is_what_comparing_all_positions_with_all_tensors_gives(unguided
         Options(exclude=frozenset({"linear_algebra", "relu"})),
         Options(weights={"arithmetic": 0.0, "relu": 50.0}),
     ],
-    ids=lambda options: str({k: v for k, v in vars(options).items() if v != vars(Options())[k]}),
+    ids=lambda options: ", ".join(
+        f"{k}={sorted(v) if isinstance(v, frozenset) else v}"
+        for k, v in vars(options).items()
+        if v != vars(Options())[k]
+    ),
 )
 def test_options_are_kept(shipped, signatures, options):
     generator = Generator(shipped, signatures, options, 3)
