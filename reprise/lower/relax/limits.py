@@ -147,13 +147,6 @@ def _both(*specials: Special) -> Special:
     return special
 
 
-def _nothing_to_spread(
-    operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
-) -> str | None:
-    """The form cuts off the zeros behind the last element: there is none."""
-    return "a transposed convolution of nothing" if 0 in _extents(operands[0])[2:] else None
-
-
 def _unusual_attention(
     operands: Sequence[TensorType | None], a: Mapping[str, Attribute]
 ) -> str | None:
@@ -165,7 +158,6 @@ def _unusual_attention(
 
 SPECIAL: dict[str, Special] = {
     "attention": _unusual_attention,
-    **dict.fromkeys((f"conv_transpose{n}d" for n in (1, 2, 3)), _nothing_to_spread),
     "conv_integer": _spatial(3, "convolution"),
     "qlinear_conv": _spatial(3, "convolution"),
     "resize": _unusual_resize,
