@@ -308,6 +308,9 @@ def _rename(literal: core.Literal, renaming: Mapping[str, core.Expr], suffix: st
             )
 
 
+_SIZES = ("elems", "dim")
+
+
 @dataclass(frozen=True, slots=True)
 class _Hints:
     """The numbers and words that a pattern mentions: where its boundaries are."""
@@ -338,8 +341,22 @@ class _Hints:
                 for near in (whole - 1, whole, whole + 1, math.isqrt(whole) + 1):
                     if 1 <= near <= 1 << 14:
                         extents.add(near)
+        if any(_asks_for_nothing(body) for body in bodies):
+            extents.add(0)
         dtypes = tuple(sorted(str(c) for c in constants if c in DTYPES))
         return cls(tuple(sorted(extents)), tuple(numbers), dtypes)
+
+
+def _asks_for_nothing(body: Sequence[core.Literal]) -> bool:
+    """Whether an extent, or a number of elements, must be 0."""
+    sizes = {a.terms[-1] for a in body if isinstance(a, core.Atom) and a.relation in _SIZES}
+    zero = core.Const(0)
+    return zero in sizes or any(
+        isinstance(c, core.Compare)
+        and c.op == "=="
+        and ((c.left in sizes and c.right == zero) or (c.right in sizes and c.left == zero))
+        for c in body
+    )
 
 
 def _constants(literal: core.Literal) -> Iterator[core.Value]:
