@@ -146,7 +146,8 @@ def begin(folder: Path, arguments: str) -> subprocess.Popen[str]:
     raise AssertionError(process.communicate())
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_stops_and_resume_goes_on(
     tmp_path: Path, folder: Path, unguided: Done, jobs: int
 ) -> None:

@@ -24,6 +24,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 def test_the_programs_do_not_depend_on_the_number_of_processes(tmp_path):
     common = ("gen", "--tests", 24, "--seed", 5, "--no-guidance", "--emit", "onnx")
     one = reprise(*common, "--out", tmp_path / "one")
@@ -86,6 +87,7 @@ def test_bad_requests_are_told(tmp_path, arguments, message):
     assert "Traceback" not in told.stderr
 
 
+@pytest.mark.slow
 def test_a_rule_without_a_witness_says_where_it_fails(tmp_path):
     rules = tmp_path / "mine.rules"
     rules.write_text(

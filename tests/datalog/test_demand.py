@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ SLOW_TO_DRAW = settings(
 )
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(SLOW_TO_DRAW, max_examples=150)
 def test_roots_have_the_same_rows_along_any_history(data: st.DataObject) -> None:

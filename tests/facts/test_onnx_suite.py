@@ -27,6 +27,7 @@ def suite() -> list[tuple[str, onnx.ModelProto, Graph]]:
     return imported
 
 
+@pytest.mark.slow
 def test_every_node_test_loads_with_well_formed_facts(
     suite: list[tuple[str, onnx.ModelProto, Graph]], vocabulary: dict[str, Relation]
 ) -> None:
