@@ -25,6 +25,7 @@ RESULTS = run_tests(RULES)
 PATTERNS = {n: p for n, p in RULES.patterns.items() if p.get("target")}
 TARGETS = {"onnxruntime", "inductor", "tvm", "tvm_cuda"}
 SYMPTOMS = {
+    "hang",
     *("wrong_result", "wrong_shape", "wrong_dtype", "not_folded"),
     *("crash_at_load", "crash_at_compile", "crash_at_run"),
 }

@@ -1,0 +1,96 @@
+"""The rules about ONNX Runtime's kernels, and about what it refuses to load, against ONNX Runtime:
+each of their examples runs in a worker, with and without optimisation. A match shows the rule's
+symptom; what does not match does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from reprise.lang.ruleset import load_rules
+from reprise.lower.lowering import lowering
+from reprise.targets.discover import parse_target
+from reprise.targets.interface import Ended, Job, Outcome, Stage
+from reprise.targets.process import Limits, TargetProcess
+from reprise.uir.graph import Graph, Role
+from reprise.uir.semantics.evaluate import evaluate
+from tests.bugs.programs import Example, examples
+from tests.conftest import ROOT
+
+onnxruntime = pytest.importorskip("onnxruntime")
+FILES = ("empty_tensors", "resize_cubic", "quick_gelu", "quantize_half")
+FOLDER = ROOT / "rules" / "bugs" / "onnxruntime"
+RULES = load_rules([FOLDER / f"{name}.rules" for name in (*FILES, "where_negative_zero")])
+OURS = [n for n, p in RULES.patterns.items() if p.get("target") == "onnxruntime"]
+EXAMPLES = list(examples(RULES, OURS))
+RUNS = 4
+"""How often a program is run that shows memory which is not set: it may be what it should."""
+pytestmark = pytest.mark.skipif(
+    onnxruntime.__version__ != "1.27.0", reason=f"not measured on {onnxruntime.__version__}"
+)
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[TargetProcess]:
+    with TargetProcess(parse_target("onnxruntime"), Limits(seconds=4)) as one:
+        one.start()
+        yield one
+
+
+def inputs_of(graph: Graph) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    inputs = {}
+    for tensor in graph.tensors:
+        if tensor.role is Role.INPUT:
+            shape = tensor.type.shape
+            inputs[tensor.name] = rng.integers(1, 5, shape).astype(tensor.type.dtype)
+    return inputs
+
+
+def symptoms_of(outcome: Outcome, expected: list[np.ndarray]) -> set[str]:
+    """What the modes show, in the words of rules."""
+    found = set()
+    if outcome.ended is Ended.HANG:
+        found.add("hang")
+    elif outcome.ended is not Ended.ANSWERED:
+        found.add(f"crash_at_{outcome.stage.value}" if outcome.stage else "crash")
+    for result in outcome.results.values():
+        if result.failure is not None:
+            at_run = result.failure.stage is Stage.RUN
+            found.add("crash_at_run" if at_run else "crash_at_load")
+        elif not all(map(same, result.outputs or (), expected)):
+            found.add("wrong_result")
+    return found
+
+
+def same(got: np.ndarray, wanted: np.ndarray) -> bool:
+    """Values within rounding, and zeros of the same sign."""
+    if got.dtype.kind != "f":
+        return np.array_equal(got, wanted)
+    zeros = (got == 0) & (wanted == 0)
+    if (np.signbit(got) != np.signbit(wanted))[zeros].any():
+        return False
+    return np.allclose(got, wanted, rtol=1e-2, atol=1e-3, equal_nan=True)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.key)
+def test_an_example_does_what_its_rule_says(example: Example, process: TargetProcess) -> None:
+    graph = example.graph
+    inputs = inputs_of(graph)
+    expected = [np.asarray(value) for value in evaluate(graph, inputs)]
+    job = Job(lowering("onnx").lower(graph), inputs, process.target.modes)
+    wanted = set(RULES.patterns[example.rule].meta["symptom"])
+    matches = example.kind == "match"
+    seen: set[str] = set()
+    for _ in range(RUNS if matches and "wrong_result" in wanted else 1):
+        seen |= symptoms_of(process.run(job), expected)
+        if "hang" in seen:
+            break
+    assert bool(seen & wanted) == matches, seen
+
+
+def test_every_rule_has_an_example_of_either_kind() -> None:
+    for name in OURS:
+        assert {"match", "no_match"} <= {e.kind for e in EXAMPLES if e.rule == name}
