@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from reprise.datalog.accumulate import total
 from reprise.datalog.arithmetic import apply, compare
@@ -316,7 +316,7 @@ class Solver:
         if isinstance(value, Unknown):
             yield Step(literal, Truth.UNKNOWN, None, value), {}
             return
-        inside = any(compare("==", value, v) for v in literal.values)
+        inside = any(compare("==", value, v) or _same(value, v) for v in literal.values)
         truth = Truth.YES if inside != literal.negated else Truth.NO
         yield Step(literal, truth, None, value), {}
 
@@ -335,12 +335,16 @@ class Solver:
         return Step(literal, truth, None, None, result), {name: result}
 
     def _total(self, literal: core.Aggregate, bindings: Bindings) -> Known | None:
-        solutions: dict[tuple[tuple[str, Known], ...], Known | None] = {}
+        solutions: dict[tuple[tuple[str, Any], ...], Known | None] = {}
         for answer in self._search(order(literal.body, bindings), dict(bindings), ()):
             if answer.truth is Truth.UNKNOWN:
                 return UNKNOWN
             if answer.truth is Truth.YES:
-                key = tuple(sorted((k, v) for k, v in answer.bindings.items()))
+                # boxed: 0 and 0.0 are two solutions
+                key = tuple(
+                    (k, v if isinstance(v, Unknown) else box(v))
+                    for k, v in sorted(answer.bindings.items(), key=_name)
+                )
                 value = 1 if literal.value is None else self._value(literal.value, answer.bindings)
                 if isinstance(value, Unknown):
                     return UNKNOWN
@@ -366,6 +370,10 @@ class Solver:
                 if any(isinstance(v, Unknown) for v in values):
                     return UNKNOWN
                 return apply(op, [v for v in values if not isinstance(v, Unknown)])
+
+
+def _name(item: tuple[str, Known]) -> str:
+    return item[0]
 
 
 def _same(left: Known, right: Known) -> bool:
