@@ -54,7 +54,10 @@ def taken(target, name, way):
     if fault is None:
         return True, ""
     failure = outcome.results[described.modes[-1]].failure
-    return fault[0] not in (Verdict.INVALID, Verdict.UNSUPPORTED), str(failure)
+    refused = {Verdict.INVALID, Verdict.UNSUPPORTED}
+    if any(symptom.startswith("crash") for symptom in pattern.meta.get("symptom", ())):
+        refused = {Verdict.INVALID}  # the failure may be worded like a refusal: it is the bug
+    return fault[0] not in refused, str(failure)
 
 
 def check(target, name):
