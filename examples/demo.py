@@ -207,11 +207,15 @@ def report_of(run: Path) -> dict[str, Any]:
     return document
 
 
-def show_again(run: Path, defects: list[dict[str, Any]]) -> None:
+def show_again(run: Path, report: dict[str, Any]) -> None:
     """Run one finding's script, which needs only the compiler."""
-    told = [d for d in defects if d["folder"] is not None and not d["flaky"]]
+    told = [d for d in report["defects"] if d["folder"] is not None and not d["flaky"]]
     if not told:
-        say("Nothing was found this time. A minute is short: try `reprise fuzz --time 30m`.")
+        avoided = sum(report["suppressed"].values())
+        say(
+            f"Nothing new in {report['tests']:,} programs; a known bug was avoided {avoided} times."
+        )
+        say("More time finds more: `reprise fuzz --time 30m`. `--no-guidance` avoids nothing.")
         return
     script = run / told[0]["folder"] / "repro.py"
     say("Each finding's folder has a script that needs the compiler only, to paste into a report.")
@@ -238,7 +242,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path("build/demo"))
     parser.add_argument("--time", default="60s", help="how long to fuzz")
-    parser.add_argument("--seed", default="1", help="which programs")
+    parser.add_argument("--seed", default="5", help="which programs")
     given = parser.parse_args()
     folder: Path = given.folder
 
@@ -267,7 +271,7 @@ def main() -> int:
         return 1
 
     heading("4. One finding, by itself")
-    show_again(run, report_of(run)["defects"])
+    show_again(run, report_of(run))
 
     heading("What next")
     say(f"    open {run / 'report.html'}")
