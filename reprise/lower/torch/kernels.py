@@ -75,6 +75,17 @@ _LACKING: dict[str, tuple[frozenset[str], str]] = {
     "unique": (COMPLEX, "unique"),
 }
 
+_AXES = (1, 2, 3)
+_NOT_EMPTY = frozenset(
+    {f"conv{n}d" for n in _AXES}
+    | {f"conv_transpose{n}d" for n in _AXES}
+    | {f"{kind}_pool{n}d" for kind in ("avg", "max") for n in _AXES}
+    | {f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in _AXES}
+    | {"lp_pool", "global_avg_pool", "global_max_pool", "global_lp_pool", "max_unpool"}
+    | {"instance_norm", "lrn", "resize", "roi_align", "grid_sample", "conv_integer", "qlinear_conv"}
+)
+"""Operators over space, which torch (2.13) refuses for various empty tensors, each in its words."""
+
 _DTYPE_ATTRIBUTES = ("dtype", "to", "output_dtype", "precision", "softmax_precision")
 
 
@@ -86,6 +97,8 @@ def lacking(call: Call) -> str | None:
             return f"torch does not compute with {name}"
         if name in types:
             return f'"{kernel}" not implemented for {name}'
+    if call.op in _NOT_EMPTY and any(o is not None and o.elements == 0 for o in call.operands):
+        return f"torch has no {call.op} of nothing"
     return None
 
 
