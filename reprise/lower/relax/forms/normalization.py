@@ -22,11 +22,11 @@ def _batch_norm(n: Application) -> list[str]:
     training = bool(n.attr("training"))
     options = f"axis=1, epsilon={n.attr('epsilon')}, momentum={1 - n.attr('momentum')}"
     all_three = n.let(f"R.nn.batch_norm({parameters}, {options}, training={training})", "all")
-    running = n.results[1].dtype or "" if len(n.results) > 1 else ""
     if not training:
         return [f"{all_three}[0]", n[3], n[4]]
     others = [f"{all_three}[{i}]" for i in (1, 2)]
-    if running and running != n.dtype and n.type(3).dtype == running:
+    running = n.type(3).dtype or ""
+    if running != n.dtype:
         others = [n.cast(text, running) for text in others]
     return [f"{all_three}[0]", *others]
 

@@ -11,6 +11,7 @@ RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uin
 def _laid_out(n: Application, position: int, shape: Shape, axis: int, block: int) -> str:
     """A scale or zero point, to be broadcast against an operand of ``shape``."""
     mine = n.shape_of(position)
+    axis += len(shape) if axis < 0 else 0
     size = 1
     for extent in mine:
         size *= extent
