@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint types unit docs bench browser dev clean
+# `test` leaves out what is marked slow until its time on CI is known; `make slow` runs everything.
+.PHONY: demo test lint types unit slow docs bench browser dev clean
 
 demo: $(VENV)/.base
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
@@ -20,8 +21,12 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# torch is in the environment; TVM has one of its own, and its tests are skipped without it.
-unit: $(VENV)/.dev $(VENV)/.tvm
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" --durations=15
+
+# Minutes each: many more instances, and the compilers themselves. torch is in the environment; TVM
+# has one of its own, and its tests are skipped without it.
+slow: $(VENV)/.dev $(VENV)/.tvm
 	@export REPRISE_TORCH_PYTHON="$${REPRISE_TORCH_PYTHON:-$(abspath $(BIN))/python}"; \
 	tvm="$${REPRISE_TVM_PYTHON:-$(abspath $(VENV))/tvm/bin/python}"; \
 	if test -x "$$tvm"; then export REPRISE_TVM_PYTHON="$$tvm"; fi; \
