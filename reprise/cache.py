@@ -6,6 +6,7 @@ A cache never changes what a command does: whatever cannot be read or written is
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -16,21 +17,31 @@ def cache_folder() -> Path:
     return root / "reprise"
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that readers see all of it or nothing.
+
+    Raises OSError; then, and if it is interrupted, the file is as it was.
+    """
+    # Not by tempfile, which takes as long to import as all the rest.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def write_cache(path: Path, data: bytes, most: int | None = None, prefix: str = "") -> None:
     """Store ``data`` so that readers see all of it or nothing; a failure is no error.
 
     With ``most``, only so many files whose names start with ``prefix`` stay in the folder: those
     written last.
     """
-    # Not by tempfile, which takes as long to import as all the rest.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            write_whole(path, data)
         if most is not None:
             _thin_out(path.parent, most, prefix)
     except OSError:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise import __version__
+from reprise.cache import write_whole
 from reprise.campaign.source import SourceRequest, open_source
 from reprise.lower.lowering import lowering
 from reprise.patterns.check import UsageError
@@ -106,7 +106,7 @@ def _prepare(request: GenerationRequest) -> None:
     except FileNotFoundError:
         if any(request.folder.iterdir()):
             raise UsageError(f"{request.folder}: this folder holds other files") from None
-        _replace(path, wanted.encode())
+        write_whole(path, wanted.encode())
         return
     if found != wanted:
         raise UsageError(
@@ -128,18 +128,7 @@ def _is_written(request: GenerationRequest, index: int) -> bool:
 def _write(request: GenerationRequest, generator: Generator, index: int) -> None:
     program = generator.program(index).program
     for end, data in program_files(program, request.forms).items():
-        _replace(request.folder / f"{_name(request, index)}{end}", data)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(data)
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+        write_whole(request.folder / f"{_name(request, index)}{end}", data)
 
 
 _worker: tuple[GenerationRequest, Generator] | None = None
