@@ -49,9 +49,9 @@ _DRAWS = 3
 Unsupported = Callable[[str, Sequence[TensorType | None], Mapping[str, Attribute]], str | None]
 """``unsupported(op, operands, attributes)``: why it cannot be lowered, or None."""
 
-Excluded = tuple[str, str, int, Key]
-"""A member of B: pattern, operator, number of the alternative, key. (The position within the
-pattern is part of the last two: each of a pattern's nodes has its own.)"""
+Excluded = tuple[str, str, str, int, Key]
+"""A member of B: pattern, operator, and the key at one of the pattern's nodes, by the node's name
+and the number of the alternative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +109,17 @@ class Generator:
 
     def program(self, index: int) -> Synthesis:
         """Program number ``index``."""
-        growth = Growth(self, Random(f"{self.seed}/{index}"), f"s{self.seed}-{index:06d}")
-        return growth.run()
+        return self._growth(index).run()
 
     def watch(self, index: int) -> Iterator[Event]:
         """The steps by which program number ``index`` comes about."""
         events: list[Event] = []
-        rng = Random(f"{self.seed}/{index}")
-        Growth(self, rng, f"s{self.seed}-{index:06d}", events).run()
+        self._growth(index, events).run()
         yield from events
+
+    def _growth(self, index: int, events: list[Event] | None = None) -> Growth:
+        rng = Random(f"{self.seed}/{index}")
+        return Growth(self, rng, f"s{self.seed}-{index:06d}", events)
 
 
 _Application = tuple[Operator, dict[int, Tensor], Instance, Typing]
@@ -153,8 +155,6 @@ class Growth:
         self.events = events
         self.by_id: dict[int, Tensor] = {}
         self.by_type: dict[TensorType, list[Tensor]] = {}
-        self.wanted: dict[int, str] = {}
-        self.guarded: set[int] = set()
         self.values: dict[int, Array] = {}
         self.read: set[int] = set()
         self.sources = 0
@@ -249,7 +249,9 @@ class Growth:
         missing = [
             i
             for i, type in enumerate(instance.operands)
-            if type is not None and i not in bound and operator.demanded(i, type.dtype) is None
+            if type is not None
+            and i not in bound
+            and operator.policy.demanded(i, type.dtype) is None
         ]
         if not missing:
             return None
@@ -271,7 +273,7 @@ class Growth:
         if not self._is_allowed(producer, *made_of):
             return None
         given = {port: young[number] for port, number in production.bound.items()}
-        if any(producer.demanded(p, t.type.dtype) is not None for p, t in given.items()):
+        if any(producer.policy.demanded(p, t.type.dtype) is not None for p, t in given.items()):
             return None
         candidate = self._build(producer, given, *made_of, production.output)
         if candidate is not None:
@@ -291,7 +293,7 @@ class Growth:
         if not accepted:
             return None
         tensor = self._pick(accepted)
-        if operator.demanded(i, tensor.type.dtype) is not None:
+        if operator.policy.demanded(i, tensor.type.dtype) is not None:
             return None
         bound = {i: tensor}
         for other, kind in ports:
@@ -299,7 +301,7 @@ class Growth:
                 accepted = self.guide.accepted(kind)
                 if accepted:
                     tensor = self._pick(accepted)
-                    if operator.demanded(other, tensor.type.dtype) is None:
+                    if operator.policy.demanded(other, tensor.type.dtype) is None:
                         bound[other] = tensor
         return bound
 
@@ -418,7 +420,7 @@ class Growth:
 
     def _reuse(self, operator: Operator, position: int, type: TensorType) -> Tensor | None:
         """A tensor of just this type that is there already, if the operand may be any."""
-        if operator.demanded(position, type.dtype) is not None:
+        if operator.policy.demanded(position, type.dtype) is not None:
             return None
         same = self.by_type.get(type)
         if not same or self.rng.random() >= self.options.join:
@@ -435,8 +437,7 @@ class Growth:
     ) -> Tensor:
         """A new input or initializer. Raises NoValue if no values are as demanded."""
         rng, options = self.rng, self.options
-        demanded = operator.demanded(position, type.dtype)
-        kind = demanded or operator.prefers.get(position, "")
+        kind = operator.policy.kind(position, type.dtype)
         number = self.sources
         self.sources += 1
         first, second = (*instance.operands, None, None)[:2]
@@ -457,15 +458,14 @@ class Growth:
     # --- deciding --------------------------------------------------------------------------------
 
     def _keys_of(self, candidate: _Candidate, completed: Completed) -> Iterator[Excluded]:
-        makers = {t.id: "" if t.producer is None else t.producer.op for t in self.graph.tensors}
-        node = candidate.node
+        node, makers = candidate.node, self._makers()
         for name, id in zip(completed.pattern.nodes, completed.nodes, strict=True):
             if id == node.id:
                 for number, key in enumerate(
                     self.keys.of(completed.pattern.name, name, node.id, makers)
                 ):
                     if key:
-                        yield completed.pattern.name, f"{node.op}@{name}", number, key
+                        yield completed.pattern.name, node.op, name, number, key
 
     def _exclusions(self, candidate: _Candidate) -> set[Excluded]:
         """What the rejection of a candidate excludes: (p, Op(v), Key_p(v)) of each pattern."""
@@ -476,19 +476,15 @@ class Growth:
         }
 
     def _is_excluded(self, candidate: _Candidate, excluded: set[Excluded]) -> bool:
-        makers: dict[int, str] | None = None
-        node = candidate.node
-        for pattern, place, number, key in excluded:
-            op, _, name = place.partition("@")
-            if op != node.op:
-                continue
-            if makers is None:
-                makers = {
-                    t.id: "" if t.producer is None else t.producer.op for t in self.graph.tensors
-                }
-            if self.keys.of(pattern, name, node.id, makers)[number] == key:
-                return True
-        return False
+        node, makers = candidate.node, self._makers()
+        return any(
+            op == node.op and self.keys.of(pattern, name, node.id, makers)[number] == key
+            for pattern, op, name, number, key in excluded
+        )
+
+    def _makers(self) -> dict[int, str]:
+        """The operator that makes each tensor; the empty string for sources."""
+        return {t.id: "" if t.producer is None else t.producer.op for t in self.graph.tensors}
 
     def _accept(self, candidate: _Candidate) -> None:
         self.guide.database.release(candidate.guide_mark)

@@ -8,8 +8,9 @@ the engine keeps for each kind the tensors that it accepts (``rules/std/synthesi
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from random import Random
@@ -28,7 +29,7 @@ WhyNot = Callable[[str, Sequence[str | None]], str | None]
 """``why_not(op, operand dtypes)``: why a target does not do it, or None
 (``reprise.targets.support``)."""
 
-_LEFT_OUT = frozenset({"random", "data_dependent", "untyped"})
+LEFT_OUT = frozenset({"random", "data_dependent", "untyped"})
 """Flags of operators that are not generated: results that differ from run to run, extents that
 depend on values, sub-graphs."""
 
@@ -39,20 +40,14 @@ _RANK_WEIGHTS = {0: 1, 1: 3, 2: 5, 3: 4, 4: 5, 5: 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
-    """An operator that may be applied. ``ports`` are the operand positions that a tensor of the
-    graph may be put to (all its dimensions are variables), each with its kind; ``prefers`` and
-    ``demands`` the kinds of values of sources, by position; ``operands``: how many it takes at
-    most."""
+class Policy:
+    """The rows of ``rules/std/values.rules`` about one operator, by operand: kinds of values.
+    ``operands``: how many of them the generator gives it at most."""
 
-    name: str
-    signature: Signature
-    sampler: Sampler
-    ports: tuple[tuple[int, int], ...]
-    prefers: dict[int, str]
-    demands: dict[int, str]
-    demands_integers: dict[int, str]
-    operands: int | None
+    prefers: dict[int, str] = field(default_factory=dict)
+    demands: dict[int, str] = field(default_factory=dict)
+    demands_integers: dict[int, str] = field(default_factory=dict)
+    operands: int | None = None
 
     def demanded(self, position: int, dtype: str | None) -> str | None:
         """The kind of values that the operand must have, if any."""
@@ -61,12 +56,29 @@ class Operator:
             return self.demands_integers.get(position)
         return demand
 
+    def kind(self, position: int, dtype: str | None) -> str | None:
+        """The kind of values that a source has which feeds the operand, if not any."""
+        return self.demanded(position, dtype) or self.prefers.get(position)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator that may be applied. ``ports`` are the operand positions that a tensor of the
+    graph may be put to (all its dimensions are variables), each with its kind; ``policy`` says what
+    values its sources have."""
+
+    name: str
+    signature: Signature
+    sampler: Sampler
+    ports: tuple[tuple[int, int], ...]
+    policy: Policy
+
     def trimmed(self, drawn: tuple[Instance, Typing] | None) -> tuple[Instance, Typing] | None:
         """What the sampler drew, without operands beyond those that it takes (results can depend
         on them); None if the signature wants them."""
-        if drawn is None or self.operands is None:
+        if drawn is None or self.policy.operands is None:
             return drawn
-        operands = drawn[0].operands[: self.operands]
+        operands = drawn[0].operands[: self.policy.operands]
         if operands == drawn[0].operands:
             return drawn
         instance = Instance(operands, drawn[0].attributes)
@@ -99,7 +111,7 @@ class Vocabulary:
         for name in sorted(signatures):
             weight = self._weight(signatures[name])
             if weight > 0:
-                operator = self._operator(signatures[name], policies)
+                operator = self._operator(signatures[name], policies[name])
                 if operator is not None:
                     self.operators.append(operator)
                     weights.append(weight)
@@ -150,34 +162,23 @@ class Vocabulary:
         options, names = self.options, {signature.name, signature.category}
         if options.include and not names & options.include:
             return 0.0
-        if names & options.exclude or signature.flags & _LEFT_OUT:
+        if names & options.exclude or signature.flags & LEFT_OUT:
             return 0.0
         if signature.name in options.weights:
             return options.weights[signature.name]
         return options.weights.get(signature.category, 1.0)
 
-    def _operator(self, signature: Signature, policies: Policies) -> Operator | None:
+    def _operator(self, signature: Signature, policy: Policy) -> Operator | None:
         sampler = Sampler(signature, self.shapes, self.dtypes)
-        name = signature.name
         if any(not choices for choices in sampler.dtypes.values()):
             return None
         ports = []
         for i, port in enumerate(sampler.ports):
             plain = port.dims and all(_is_plain(dim) for dim in port.dims)
-            demanded = i in policies.demands.get(name, {})
-            if plain and not port.optional and not demanded:
+            if plain and not port.optional and i not in policy.demands:
                 taken = sampler.port_dtypes(i), sampler.port_ranks(i, self.options.max_rank)
                 ports.append((i, self._kinds.setdefault(taken, len(self._kinds))))
-        return Operator(
-            name,
-            signature,
-            sampler,
-            tuple(ports),
-            policies.prefers.get(name, {}),
-            policies.demands.get(name, {}),
-            policies.demands_integers.get(name, {}),
-            policies.leaves_out.get(name),
-        )
+        return Operator(signature.name, signature, sampler, tuple(ports), policy)
 
 
 def _is_plain(dim: object) -> bool:
@@ -199,35 +200,14 @@ def _shapes(options: Options, *, empty: bool) -> Shapes:
     return Shapes(extents, ranks)
 
 
-@dataclass(frozen=True, slots=True)
-class Policies:
-    """The rows of ``rules/std/values.rules``, by operator and operand."""
-
-    prefers: dict[str, dict[int, str]]
-    demands: dict[str, dict[int, str]]
-    demands_integers: dict[str, dict[int, str]]
-    leaves_out: dict[str, int]
-
-    def kind(
-        self, op: str, position: int, dtype: str | None, *, demanded_only: bool = False
-    ) -> str:
-        """What values a source has that feeds the operand; the empty string: any."""
-        demanded = self.demands.get(op, {}).get(position)
-        if demanded is None and dtype is not None and dtype.startswith(("int", "uint")):
-            demanded = self.demands_integers.get(op, {}).get(position)
-        if demanded_only:
-            return demanded or ""
-        return demanded or self.prefers.get(op, {}).get(position, "")
-
-
-def read_policies(rules: RuleSet) -> Policies:
-    """The value rules of a rule set."""
-    names = ("prefers", "demands", "demands_integers", "leaves_out")
-    database = Database(rules.program.restricted_to(names))
-    tables: dict[str, dict[str, dict[int, str]]] = {}
-    for name in names[:3]:
-        table = tables[name] = {}
-        for op, operand, kind in database.rows(name):
-            table.setdefault(str(op), {})[int(operand)] = str(kind)
-    leaves_out = {str(op): int(operand) for op, operand in database.rows("leaves_out")}
-    return Policies(tables["prefers"], tables["demands"], tables["demands_integers"], leaves_out)
+def read_policies(rules: RuleSet) -> Mapping[str, Policy]:
+    """The value rules of a rule set, by operator; one that they say nothing about is there too."""
+    tables = ("prefers", "demands", "demands_integers")
+    database = Database(rules.program.restricted_to((*tables, "leaves_out")))
+    policies: defaultdict[str, Policy] = defaultdict(Policy)
+    for table in tables:
+        for op, operand, kind in database.rows(table):
+            getattr(policies[str(op)], table)[int(operand)] = str(kind)
+    for op, operand in database.rows("leaves_out"):
+        policies[str(op)] = replace(policies[str(op)], operands=int(operand))
+    return policies

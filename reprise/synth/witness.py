@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from random import Random
 
 import numpy as np
@@ -37,7 +38,7 @@ from reprise.synth import values
 from reprise.synth.generator import Unsupported
 from reprise.synth.options import Options
 from reprise.synth.values import NoValue, Use
-from reprise.synth.vocabulary import Policies, WhyNot, read_policies
+from reprise.synth.vocabulary import LEFT_OUT, WhyNot, read_policies
 from reprise.uir.graph import Array, Attribute, Graph, Node, Role, Scalar, Tensor, TensorType
 from reprise.uir.inference import Typing
 from reprise.uir.program import Program
@@ -71,7 +72,7 @@ class NoWitness:
     match: Match | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class _Goal:
     """A body to satisfy: node variables in the order of data flow, with what is known of them."""
 
@@ -81,6 +82,23 @@ class _Goal:
     inputs: dict[str, list[tuple[core.Expr, str]]] = field(default_factory=dict)
     outputs: dict[str, list[tuple[core.Expr, str]]] = field(default_factory=dict)
     entities: frozenset[str] = frozenset()
+
+    def choices(self, term: core.Expr) -> tuple[core.Value, ...]:
+        """The values that sets and equations leave a term; none if they say nothing of it."""
+        return (term.value,) if isinstance(term, core.Const) else self._choices.get(term, ())
+
+    @cached_property
+    def _choices(self) -> dict[core.Expr, tuple[core.Value, ...]]:
+        found: dict[core.Expr, tuple[core.Value, ...]] = {}
+        for literal in self.literals:
+            match literal:
+                case core.Member(expr, members, negated=False):
+                    found.setdefault(expr, members)
+                case core.Compare("==", core.Var() as name, core.Const(value)):
+                    found.setdefault(name, (value,))
+                case core.Compare("==", core.Const(value), core.Var() as name):
+                    found.setdefault(name, (value,))
+        return found
 
 
 class WitnessFinder:
@@ -103,7 +121,10 @@ class WitnessFinder:
         self.options = options or Options()
         self.why_not = why_not
         self.unsupported = unsupported
-        self.policies: Policies = read_policies(rules)
+        self.policies = read_policies(rules)
+        self.everything = tuple(
+            name for name in sorted(signatures) if not signatures[name].flags & LEFT_OUT
+        )
         self.by_head: dict[str, list[core.Rule]] = {}
         for rule in rules.program.rules:
             self.by_head.setdefault(rule.head.relation, []).append(rule)
@@ -140,14 +161,7 @@ class WitnessFinder:
         body = (*alternative.structure, *alternative.conditions)
         literals = tuple(self._unfold(body, rng, itertools.count(), 4))
         goal = _Goal(literals, entities=frozenset(self._entities(literals)))
-        asked: dict[str, tuple[str, ...] | None] = {}
-        members = {
-            literal.expr.name: tuple(str(v) for v in literal.values)
-            for literal in literals
-            if isinstance(literal, core.Member)
-            and not literal.negated
-            and isinstance(literal.expr, core.Var)
-        }
+        asked: dict[str, tuple[str, ...]] = {}
         for literal in literals:
             if not isinstance(literal, core.Atom) or literal.negated or not literal.terms:
                 continue
@@ -155,29 +169,16 @@ class WitnessFinder:
             if not isinstance(owner, core.Var):
                 continue
             if literal.relation == "node":
-                op = literal.terms[1]
-                known = asked.get(owner.name)
-                choices = (
-                    (str(op.value),)
-                    if isinstance(op, core.Const)
-                    else members.get(op.name)
-                    if isinstance(op, core.Var)
-                    else None
-                )
-                asked[owner.name] = choices if known is None else known
+                choices = tuple(map(str, goal.choices(literal.terms[1])))
+                asked[owner.name] = asked.get(owner.name) or choices
             elif literal.relation in ("input", "output"):
                 tensor = literal.terms[2]
                 if isinstance(tensor, core.Var):
                     table = goal.inputs if literal.relation == "input" else goal.outputs
                     table.setdefault(owner.name, []).append((literal.terms[1], tensor.name))
-                    asked.setdefault(owner.name, None)
-        everything = tuple(
-            name
-            for name in sorted(self.signatures)
-            if not self.signatures[name].flags & {"random", "data_dependent", "untyped"}
-        )
+                    asked.setdefault(owner.name, ())
         for name, choices in asked.items():
-            goal.ops[name] = choices or everything
+            goal.ops[name] = choices or self.everything
         _derive_constants(goal)
         goal.nodes = _ordered(goal)
         return goal
@@ -421,22 +422,12 @@ class _Attempt:
     def _environment(self) -> dict[str, Scalar]:
         """What ``env(name)`` should answer, as far as the body names it."""
         environment: dict[str, Scalar] = {}
-        members = {
-            x.expr: x.values
-            for x in self.goal.literals
-            if isinstance(x, core.Member) and not x.negated
-        }
-        for literal in self.goal.literals:
-            if isinstance(literal, core.Compare) and literal.op == "==":
-                for a, b in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if isinstance(a, core.Var) and isinstance(b, core.Const):
-                        members.setdefault(a, (b.value,))
         for literal in self.goal.literals:
             if isinstance(literal, core.Atom) and literal.relation == "env":
                 name, value = literal.terms
                 if literal.negated or not isinstance(name, core.Const):
                     continue
-                choices = (value.value,) if isinstance(value, core.Const) else members.get(value)
+                choices = self.goal.choices(value)
                 if choices:
                     environment[str(name.value)] = self.rng.choice(choices)
                 elif self.hints.numbers:
@@ -623,14 +614,6 @@ class _Attempt:
     def _given(self, name: str, sampler: Sampler) -> dict[str, Attribute]:
         """Attributes that the body fixes."""
         types = {a.plan.name: a.plan.type for a in sampler.attributes.values()}
-        equal: dict[core.Expr, tuple[core.Value, ...]] = {}
-        for literal in self.goal.literals:
-            if isinstance(literal, core.Member) and not literal.negated:
-                equal.setdefault(literal.expr, literal.values)
-            elif isinstance(literal, core.Compare) and literal.op == "==":
-                for a, b in ((literal.left, literal.right), (literal.right, literal.left)):
-                    if isinstance(a, core.Var) and isinstance(b, core.Const):
-                        equal.setdefault(a, (b.value,))
         given: dict[str, Attribute] = {}
         for literal in self.goal.literals:
             if (
@@ -647,8 +630,7 @@ class _Attempt:
             if literal.relation == "attr_given":
                 given.setdefault(attribute, DRAWN)
                 continue
-            value = literal.terms[2]
-            choices = (value.value,) if isinstance(value, core.Const) else equal.get(value)
+            choices = self.goal.choices(literal.terms[2])
             if choices and given.get(attribute, DRAWN) == DRAWN:
                 read = _attribute(self.rng.choice(choices), types[attribute])
                 if read is not None:
@@ -697,7 +679,8 @@ class _Attempt:
         typing: Typing,
     ) -> Tensor:
         rng = self.rng
-        kind = self.finder.policies.kind(op, position, type.dtype, demanded_only=name is not None)
+        policy = self.finder.policies[op]
+        kind = (policy.kind if name is None else policy.demanded)(position, type.dtype)
         value: Array
         if kind:
             first, second = (*operands, None, None)[:2]

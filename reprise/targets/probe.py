@@ -213,7 +213,7 @@ def _program(operator: Operator, instance: Instance, typing: Typing, rng: Random
         if type is None:
             operands.append(None)
             continue
-        kind = operator.demanded(i, type.dtype) or operator.prefers.get(i)
+        kind = operator.policy.kind(i, type.dtype)
         try:
             if kind is None or first is None:
                 value = values.ordinary(rng, type)

@@ -173,7 +173,7 @@ class Drawing:
     def _mended(self, instance: Instance, typing: Typing) -> tuple[Instance, Typing]:
         """Without operands that the generator leaves out, and what the signature leaves open chosen
         so that it means something: one scale or zero point for the whole operand, for one."""
-        operands = instance.operands[: self._cases.policies.leaves_out.get(self.op)]
+        operands = instance.operands[: self._cases.policies[self.op].operands]
         without = _LISTS.get(self.op, ())
         attributes = {k: v for k, v in instance.attributes.items() if k not in without}
         if self.op in _PARAMETERS:
@@ -217,10 +217,8 @@ class Drawing:
             if type is None or first is None:
                 arrays.append(None)
                 continue
-            demanded = self._cases.policies.kind(self.op, i, type.dtype, demanded_only=True)
-            wanted = demanded or (
-                self._cases.policies.kind(self.op, i, type.dtype) if kind == ORDINARY else ""
-            )
+            policy = self._cases.policies[self.op]
+            wanted = (policy.kind if kind == ORDINARY else policy.demanded)(i, type.dtype)
             if (self.op, i) in _SHARES:
                 arrays.append(np.full(type.shape or (), rng.random(), type.dtype))  # type: ignore[arg-type]
             elif wanted:
