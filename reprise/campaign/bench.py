@@ -24,7 +24,7 @@ from reprise.oracle.verdict import Judgement, Verdict
 from reprise.synth.interface import Source, Synthesis
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.interface import Ended, Outcome
-from reprise.targets.process import Limits, TargetProcess
+from reprise.targets.process import Jobs, Limits, TargetProcess
 from reprise.uir.graph import Array
 from reprise.uir.program import Program
 from reprise.uir.text import print_uir
@@ -44,7 +44,7 @@ class Oracle(Protocol):
     """Runs a lowered program, as often as it takes, and judges it."""
 
     def __call__(
-        self, program: Program, model: bytes, process: TargetProcess, /
+        self, program: Program, model: bytes, process: Jobs, /
     ) -> Examination: ...
 
 

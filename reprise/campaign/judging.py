@@ -11,7 +11,7 @@ from reprise.oracle.tolerance import Tolerance
 from reprise.oracle.verdict import Verdict
 from reprise.targets.discover import Target
 from reprise.targets.interface import Ended, Job, Outcome
-from reprise.targets.process import TargetProcess
+from reprise.targets.process import Jobs
 from reprise.uir.graph import Array
 from reprise.uir.program import Program
 
@@ -38,7 +38,7 @@ class JudgeOracle:
         self._judge = judge
         self._modes = tuple(dict.fromkeys((judge.tested, judge.baseline or judge.tested)))
 
-    def __call__(self, program: Program, model: bytes, process: TargetProcess, /) -> Examination:
+    def __call__(self, program: Program, model: bytes, process: Jobs, /) -> Examination:
         judge = self._judge
 
         def rerun(

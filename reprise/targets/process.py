@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.interface import Ended, Failure, Job, ModeResult, Outcome, Stage
@@ -408,6 +408,14 @@ class TargetProcess:
         if died and how == "killed":  # it only closed its connection
             return Outcome(Ended.GARBAGE, results, mode, stage, None, log, seconds)
         return Outcome(lost.ended, results, mode, stage, how if died else None, log, seconds)
+
+
+class Jobs(Protocol):
+    """Who runs jobs: one process, or a pool of them."""
+
+    def run(self, job: Job) -> Outcome: ...
+
+    def passes(self, model: bytes) -> tuple[str, ...]: ...
 
 
 class WorkerPool:

@@ -1,0 +1,253 @@
+"""Does this program show that defect? The one question that reducing and distilling ask.
+
+A defect is known by the passes whose absence cures it, where there are any, and by its symptom
+otherwise (:class:`Aim`). Asking after the passes that are to blame takes many runs; asking whether
+*these* passes are to blame takes one, so that is what a trial does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import islice
+from threading import Lock
+
+from reprise.campaign.judging import EMULATION, JudgeOracle
+from reprise.lower.lowering import Lowering, lowering
+from reprise.oracle.judge import Judge
+from reprise.oracle.verdict import Judgement, Verdict
+from reprise.targets.discover import Target, TargetError
+from reprise.targets.interface import Ended, Job, Outcome
+from reprise.targets.process import Limits, WorkerPool
+from reprise.uir.graph import Array
+from reprise.uir.program import Program
+from reprise.uir.text import print_uir
+
+_PASS = "pass:"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A defect. ``cures``: passes whose absence cures it (none: no pass is known to be to blame);
+    ``symptom``: what it looks like, the signature without ablation."""
+
+    verdict: Verdict
+    signature: str
+    symptom: str
+    cures: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, judgement: Judgement) -> Aim:
+        """The defect that a finding's judgement is about."""
+        signature = judgement.signature
+        symptom = str(judgement.evidence.get("symptom", signature))
+        cures = tuple(signature.removeprefix(_PASS).split("+"))
+        if not signature.startswith(_PASS):
+            cures = ()
+        return cls(judgement.verdict, signature, symptom, cures)
+
+    @property
+    def kind(self) -> str:
+        """The part of the symptom that does not depend on the program around it: for a wrong result
+        ``wrong | values`` (or shape, sign of zero…), for a crash all of it."""
+        if self.verdict is Verdict.WRONG_RESULT:
+            return " | ".join(self.symptom.split(" | ")[:2])
+        return self.symptom
+
+
+class Shown(Enum):
+    """What a program showed."""
+
+    SAME = "same"  # the defect aimed at
+    OTHER = "other"  # another defect, or the same passes with another verdict
+    NOTHING = "nothing"  # all is well
+    UNDECIDED = "undecided"  # the oracle cannot tell
+    INVALID = "invalid"  # the target, or its lowering, does not take the program
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A program, tried. ``judgement`` is without ablation unless asked for."""
+
+    shown: Shown
+    judgement: Judgement
+
+
+@dataclass(slots=True)
+class Count:
+    """What trials cost. ``runs``: jobs that the target was given; ``known``: answers that were
+    there already."""
+
+    trials: int = 0
+    runs: int = 0
+    known: int = 0
+    shown: dict[Shown, int] = field(default_factory=lambda: dict.fromkeys(Shown, 0))
+
+
+class Trials:
+    """Tries programs on ``target`` for the defect ``aim``; ``jobs`` of its processes at a time.
+
+    Answers do not depend on ``jobs``. Raises TargetError where the target cannot be started.
+    Close it, or use it as a context manager.
+    """
+
+    def __init__(
+        self, target: Target, aim: Aim | None, limits: Limits | None = None, *, jobs: int = 1
+    ) -> None:
+        self.target = target
+        self.aim = aim
+        self.count = Count()
+        self.jobs = jobs
+        self._lowering: Lowering = lowering(target.lowering)
+        emulation = EMULATION if EMULATION in target.modes else None
+        self._judge = Judge(target.modes, emulation=emulation, share=0.0)
+        self._oracle = JudgeOracle(self._judge)
+        self._pool = WorkerPool(target, jobs, limits)
+        self._threads = ThreadPoolExecutor(jobs, "trial")
+        self._known: dict[str, Trial] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> Trials:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        self._pool.close()
+
+    def judge(self, program: Program) -> Judgement:
+        """The full verdict on a program, with pass ablation: what a campaign would say."""
+        model = self._lower(program)
+        if isinstance(model, Judgement):
+            return model
+        examination = self._oracle(program, model, self._pool)
+        self.count.runs += 1
+        _check_started(examination.outcome)
+        return examination.judgement
+
+    def try_one(self, program: Program) -> Trial:
+        """Whether a program shows the defect."""
+        key = _key(program)
+        with self._lock:
+            known = self._known.get(key)
+            self.count.trials += 1
+            self.count.known += known is not None
+        if known is None:
+            known = self._try(program)
+            with self._lock:
+                self._known[key] = known
+                self.count.shown[known.shown] += 1
+        return known
+
+    def try_all(self, programs: Iterable[Program]) -> Iterator[Trial]:
+        """Trials in the order of the programs; a few of them ahead of whoever listens."""
+        left = iter(programs)
+        ahead: list[Future[Trial]] = [
+            self._threads.submit(self.try_one, p) for p in islice(left, self.jobs)
+        ]
+        try:
+            while ahead:
+                done = ahead.pop(0).result()
+                ahead += [self._threads.submit(self.try_one, p) for p in islice(left, 1)]
+                yield done
+        finally:
+            for future in ahead:
+                future.cancel()
+
+    def first(self, programs: Iterable[Program]) -> Program | None:
+        """The first of some programs that shows the defect."""
+        kept: list[Program] = []
+
+        def remembered() -> Iterator[Program]:
+            for program in programs:
+                kept.append(program)
+                yield program
+
+        for number, trial in enumerate(self.try_all(remembered())):
+            if trial.shown is Shown.SAME:
+                return kept[number]
+        return None
+
+    def _lower(self, program: Program) -> bytes | Judgement:
+        """What the target is given, or why it cannot be."""
+        for node in program.graph.nodes:
+            operands = [None if t is None else t.type for t in node.inputs]
+            reason = self._lowering.unsupported(node.op, operands, node.attributes)
+            if reason is not None:
+                return Judgement(Verdict.UNSUPPORTED, reason, f"{node.op}: {reason}")
+        return self._lowering.lower(program.graph)
+
+    def _try(self, program: Program) -> Trial:
+        model = self._lower(program)
+        if isinstance(model, Judgement):
+            return Trial(Shown.INVALID, model)
+        judge = self._judge
+        both = tuple(dict.fromkeys((judge.tested, judge.baseline or judge.tested)))
+
+        def rerun(
+            *,
+            inputs: Mapping[str, Array] | None = None,
+            modes: tuple[str, ...] | None = None,
+            disabled: tuple[str, ...] = (),
+        ) -> Outcome:
+            given = program.inputs if inputs is None else dict(inputs)
+            with self._lock:
+                self.count.runs += 1
+            outcome = self._pool.run(Job(model, given, modes or both, disabled))
+            _check_started(outcome)
+            return outcome
+
+        outcome = rerun()
+        judgement = judge.judge(program, outcome, rerun)
+        shown = self._shown(judgement)
+        if shown is Shown.SAME and self.aim is not None and self.aim.cures:
+            again = rerun(modes=(judge.tested,), disabled=self.aim.cures)
+            cured = judge.judge(program, _beside(again, outcome, judge))
+            if cured.verdict is not Verdict.OK:
+                shown = Shown.OTHER
+        return Trial(shown, judgement)
+
+    def _shown(self, judgement: Judgement) -> Shown:
+        """By the symptom alone."""
+        match judgement.verdict:
+            case Verdict.OK:
+                return Shown.NOTHING
+            case Verdict.UNSUPPORTED | Verdict.INVALID:
+                return Shown.INVALID
+            case Verdict.UNDECIDED | Verdict.REFERENCE_DISAGREEMENT:
+                return Shown.UNDECIDED
+        aim = self.aim
+        if aim is None:
+            return Shown.SAME
+        if judgement.verdict is not aim.verdict:
+            return Shown.OTHER
+        same = aim.cures or Aim.of(judgement).kind == aim.kind
+        return Shown.SAME if same else Shown.OTHER
+
+
+def _beside(again: Outcome, outcome: Outcome, judge: Judge) -> Outcome:
+    """A rerun of the tested mode, with the baseline's result as it was."""
+    results = dict(again.results)
+    if judge.baseline is not None and judge.baseline in outcome.results:
+        results[judge.baseline] = outcome.results[judge.baseline]
+    return replace(again, results=results)
+
+
+def _check_started(outcome: Outcome | None) -> None:
+    if outcome is not None and outcome.ended is Ended.UNSTARTED:
+        raise TargetError(outcome.log)
+
+
+def _key(program: Program) -> str:
+    """Of all that the target sees: the graph with its constants, and the inputs."""
+    digest = hashlib.sha256(print_uir(program.graph).encode())
+    for name in sorted(program.inputs):
+        array = program.inputs[name]
+        digest.update(f"\n{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
