@@ -307,11 +307,10 @@ class _Planner:
         )
 
     def _compared_by_value(self, name: str) -> bool:
-        """Whether a variable must come from an atom first: an ``any`` column may hold 0 or 0.0,
-        which ``== 0`` and ``in {0}`` both mean, but which are different rows."""
+        """Whether a variable must come from an atom or an aggregate first: an ``any`` column may
+        hold 0 or 0.0, which ``== 0`` and ``in {0}`` both mean, but which are different rows."""
         return self._types[name] == "any" and any(
-            isinstance(literal, Atom) and not literal.negated and Var(name) in literal.terms
-            for literal in self._clause.body
+            _gives(literal, name) for literal in self._clause.body
         )
 
     def _lookup_text(self, lookup: Lookup) -> str:
@@ -419,3 +418,14 @@ class _Planner:
     def _often(self) -> bool:
         """Whether head rows are likely to be found so often that a call for each would tell."""
         return self._clause.head.relation in self._recursive or len(self._clause.body) <= 3
+
+
+def _gives(literal: BodyLiteral, name: str) -> bool:
+    """Whether a literal holds rows that bind a variable."""
+    match literal:
+        case Atom():
+            return not literal.negated and Var(name) in literal.terms
+        case Lookup():
+            return literal.result.name == name
+        case _:
+            return False

@@ -130,7 +130,8 @@ class _Typing:
     """One pass over a rule's literals that gives each variable a type.
 
     Typed columns win over ``any``; two different types conflict. Values computed by ``==`` or an
-    aggregate get their type from the expression once the columns have been seen.
+    aggregate get their type from the expression once the columns have been seen; an aggregate's
+    result is what is aggregated, whatever it is compared with.
     """
 
     rule: Rule
@@ -186,11 +187,14 @@ class _Typing:
     def _computed(self, literals: Iterable[Literal]) -> None:
         """Types of variables that no atom binds, to a fixed point over chains of ``==``."""
         computed = [x for x in _flat(literals) if not isinstance(x, Atom)]
+        results = {x.result.name for x in computed if isinstance(x, Aggregate)}
         changed = True
         while changed:
             changed = False
             for literal in computed:
                 name, type_ = self._result(literal)
+                if name in results and not isinstance(literal, Aggregate):
+                    continue
                 if name is not None and name not in self.types and type_ != "any":
                     self.types[name] = type_
                     self._uses[name] = _Use(type_, f"`{format_literal(literal)}`")
