@@ -106,7 +106,7 @@ class FuzzBench:
 
     def __init__(self, work: Fuzzing, process: TargetProcess | None = None) -> None:
         self.work = work
-        self._source = work.source()
+        self.source = work.source()
         self._lowering: Lowering = lowering(work.target.lowering)
         self._oracle = work.oracle(work.target)
         self._known: KnownBugs | None = None
@@ -122,13 +122,13 @@ class FuzzBench:
     def test(self, index: int) -> Tested:
         """Make and judge one program. Raises TargetError if the target cannot be started."""
         try:
-            synthesis = self._source.program(index)
+            synthesis = self.source.program(index)
         except Exception as error:
             judgement = _fault("generate", error)
             record = Record(index, judgement.verdict, judgement.signature, judgement.title)
             return Tested(record, Exhibit("", "", b"", {}, None, judgement))
         start = time.monotonic()
-        model, examination = self._examine(synthesis.program)
+        model, examination = self.examine(synthesis.program)
         outcome, judgement = examination.outcome, examination.judgement
         record = Record(
             index,
@@ -146,15 +146,17 @@ class FuzzBench:
 
     def confirm(self, record: Record, runs: int) -> Confirmation:
         """Make the same program again and judge it ``runs`` times."""
-        program = self._source.program(record.index).program
+        program = self.source.program(record.index).program
         agreed = 0
         for _ in range(runs):
-            judgement = self._examine(program)[1].judgement
+            judgement = self.examine(program)[1].judgement
             same = (judgement.verdict, judgement.signature)
             agreed += same == (record.verdict, record.signature)
         return Confirmation(runs, agreed)
 
-    def _examine(self, program: Program) -> tuple[bytes, Examination]:
+    def examine(self, program: Program) -> tuple[bytes, Examination]:
+        """What the target was given, and what the oracle says of it. Raises TargetError if the
+        target cannot be started."""
         model = b""
         try:
             reason = None if self.work.lowerable else self._unsupported(program)

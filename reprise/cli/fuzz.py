@@ -58,7 +58,9 @@ class Duration(click.ParamType[float]):
     "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
     help="Processes, each with a target of its own; 0: one for each processor.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), metavar="S", help="Which programs. [default: 0]")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), metavar="S", help="Which programs. [default: 0]"
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR",
     help="A new folder for the run. [default: fuzz-TARGET-1, -2, ...]",

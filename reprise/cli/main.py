@@ -48,6 +48,10 @@ class Exit(IntEnum):
             "reprise.cli.fuzz:fuzz",
             "Generate programs and test a compiler with them.",
         ),
+        "corpus": (
+            "reprise.cli.corpus:corpus",
+            "Collect programs that no run sees, to hold rules against.",
+        ),
         "report": ("reprise.cli.report:report", "Say what a run came to."),
         "compare": ("reprise.cli.compare:compare", "Compare runs: guided, unguided, many seeds."),
         "gen": ("reprise.cli.gen:gen", "Write programs, without running them."),
