@@ -11,14 +11,17 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from enum import Enum
 from itertools import islice
 from threading import Lock
 
 from reprise.campaign.judging import EMULATION, JudgeOracle
+from reprise.distill.onnx_model import Model
 from reprise.lower.lowering import Lowering, lowering
+from reprise.oracle.crash import SIMILAR, parse_key, same_defect
 from reprise.oracle.judge import Judge
-from reprise.oracle.verdict import Judgement, Verdict
+from reprise.oracle.verdict import Judgement, Severity, Verdict
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.interface import Ended, Job, Outcome
 from reprise.targets.process import Limits, WorkerPool
@@ -27,6 +30,8 @@ from reprise.uir.program import Program
 from reprise.uir.text import print_uir
 
 _PASS = "pass:"
+_STRUCTURE = frozenset(("wrong | shape", "wrong | sign of zero"))
+"""Kinds of wrong results that are not about values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class Aim:
     signature: str
     symptom: str
     cures: tuple[str, ...] = ()
+    severity: Severity = Severity.NORMAL
 
     @classmethod
     def of(cls, judgement: Judgement) -> Aim:
@@ -47,7 +53,7 @@ class Aim:
         cures = tuple(signature.removeprefix(_PASS).split("+"))
         if not signature.startswith(_PASS):
             cures = ()
-        return cls(judgement.verdict, signature, symptom, cures)
+        return cls(judgement.verdict, signature, symptom, cures, judgement.severity)
 
     @property
     def kind(self) -> str:
@@ -56,6 +62,25 @@ class Aim:
         if self.verdict is Verdict.WRONG_RESULT:
             return " | ".join(self.symptom.split(" | ")[:2])
         return self.symptom
+
+    def looks_like(self, other: Aim) -> bool:
+        """Whether another defect has this one's symptom, as far as symptoms tell: crashes of the
+        same call site with much the same words (without a call site, the words must be the same
+        unless a pass is known to be to blame); wrong results of the same kind and weight."""
+        if self.verdict is not other.verdict or self.severity is not other.severity:
+            return False
+        if self.kind == other.kind:
+            return True
+        if self.verdict is Verdict.WRONG_RESULT:
+            # Ablation keeps the first look's symptom, where no rounding has been told apart yet.
+            return not {self.kind, other.kind} & _STRUCTURE
+        a, b = parse_key(self.symptom), parse_key(other.symptom)
+        if a is None or b is None:
+            return False
+        similar = SequenceMatcher(None, a.message.split(), b.message.split()).ratio() >= SIMILAR
+        if self.cures and similar and (a.stage, a.kind, a.frames) == (b.stage, b.kind, b.frames):
+            return True
+        return same_defect(a, b)
 
 
 class Shown(Enum):
@@ -90,17 +115,25 @@ class Count:
 class Trials:
     """Tries programs on ``target`` for the defect ``aim``; ``jobs`` of its processes at a time.
 
-    Answers do not depend on ``jobs``. Raises TargetError where the target cannot be started.
-    Close it, or use it as a context manager.
+    Answers do not depend on ``jobs``. ``exact``: a program shows the defect only if, besides the
+    passes that cure it, the symptom is the same, as far as symptoms can tell. Raises TargetError
+    where the target cannot be started. Close it, or use it as a context manager.
     """
 
     def __init__(
-        self, target: Target, aim: Aim | None, limits: Limits | None = None, *, jobs: int = 1
+        self,
+        target: Target,
+        aim: Aim | None,
+        limits: Limits | None = None,
+        *,
+        jobs: int = 1,
+        exact: bool = False,
     ) -> None:
         self.target = target
         self.aim = aim
         self.count = Count()
         self.jobs = jobs
+        self.exact = exact
         self._lowering: Lowering = lowering(target.lowering)
         emulation = EMULATION if EMULATION in target.modes else None
         self._judge = Judge(target.modes, emulation=emulation, share=0.0)
@@ -175,6 +208,8 @@ class Trials:
 
     def _lower(self, program: Program) -> bytes | Judgement:
         """What the target is given, or why it cannot be."""
+        if isinstance(program, Model):
+            return program.data
         for node in program.graph.nodes:
             operands = [None if t is None else t.type for t in node.inputs]
             reason = self._lowering.unsupported(node.op, operands, node.attributes)
@@ -226,7 +261,9 @@ class Trials:
             return Shown.SAME
         if judgement.verdict is not aim.verdict:
             return Shown.OTHER
-        same = aim.cures or Aim.of(judgement).kind == aim.kind
+        seen = Aim.of(judgement)
+        by_pass = bool(aim.cures) or seen.kind == aim.kind
+        same = aim.looks_like(seen) if self.exact else by_pass
         return Shown.SAME if same else Shown.OTHER
 
 
@@ -245,7 +282,10 @@ def _check_started(outcome: Outcome | None) -> None:
 
 def _key(program: Program) -> str:
     """Of all that the target sees: the graph with its constants, and the inputs."""
-    digest = hashlib.sha256(print_uir(program.graph).encode())
+    if isinstance(program, Model):
+        digest = hashlib.sha256(program.data)
+    else:
+        digest = hashlib.sha256(print_uir(program.graph).encode())
     for name in sorted(program.inputs):
         array = program.inputs[name]
         digest.update(f"\n{name} {array.dtype} {array.shape}".encode())

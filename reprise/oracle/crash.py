@@ -154,6 +154,7 @@ _SUBSTITUTIONS = [
          r'\1\2"NAME"'),
         (r"\bnode \(\w*\)", "node (NAME)"),
         (r"\bNode \([^()]*\) Op", "Node (NAME) Op"),
+        (r"\bOp with name \([^()]*\)", "Op with name (NAME)"),
         (r"(?i)\b(buffer|block|variable) (?!(?:is|was|of|in|n?or|and|vars?|has|the)\b)\w+",
          r"\1 NAME"),
         (r"\[(?:'[^'\]]*'(?:, )?)+\]", "[NAME]"),
