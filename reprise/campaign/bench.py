@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reprise.campaign.filing import KnownBugs, RuleMatch
+from reprise.campaign.learned import LearnedRule, LearnedRules
 from reprise.campaign.records import Confirmation, Record
 from reprise.campaign.writer import KEPT_VERDICTS
 from reprise.lower.lowering import Lowering, lowering
 from reprise.oracle.tolerance import Tolerance
 from reprise.oracle.verdict import Judgement, Verdict
-from reprise.synth.interface import Source, Synthesis
+from reprise.synth.interface import Learning, Source, Synthesis
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.interface import Ended, Outcome
 from reprise.targets.process import Jobs, Limits, TargetProcess
@@ -43,9 +44,7 @@ class Examination:
 class Oracle(Protocol):
     """Runs a lowered program, as often as it takes, and judges it."""
 
-    def __call__(
-        self, program: Program, model: bytes, process: Jobs, /
-    ) -> Examination: ...
+    def __call__(self, program: Program, model: bytes, process: Jobs, /) -> Examination: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,8 @@ class Fuzzing:
     """How to set up a bench, in any process (see :class:`~reprise.campaign.scheduler.Work`).
 
     ``source``, ``oracle`` and ``known`` make the generator, the oracle and the known bugs; they
-    are functions, or values that can be called, that can be pickled.
+    are functions, or values that can be called, that can be pickled. ``learned``: rules that come
+    while the run goes on; the source must be a :class:`~reprise.synth.interface.Learning` one.
     """
 
     target: Target
@@ -83,6 +83,7 @@ class Fuzzing:
     oracle: Callable[[Target], Oracle]
     known: Callable[[], KnownBugs]
     limits: Limits = field(default_factory=Limits)
+    learned: LearnedRules | None = None
     lowerable: bool = False
     """The generator keeps to what the target's lowering supports: no need to ask again."""
 
@@ -110,9 +111,13 @@ class FuzzBench:
         self._lowering: Lowering = lowering(work.target.lowering)
         self._oracle = work.oracle(work.target)
         self._known: KnownBugs | None = None
+        self._learned: list[tuple[LearnedRule, KnownBugs]] = []
         self.process = process or TargetProcess(work.target, work.limits)
 
     def run(self, batch: Sequence[int], /) -> Iterator[Tested]:
+        """Rules are learned between batches, never within one."""
+        if batch:
+            self._learn(batch[0])
         for index in batch:
             yield self.test(index)
 
@@ -144,15 +149,36 @@ class FuzzBench:
             return Tested(record)
         return self._filed(record, synthesis, model, examination)
 
-    def confirm(self, record: Record, runs: int) -> Confirmation:
+    def confirm(self, tested: Tested, runs: int) -> Confirmation:
         """Make the same program again and judge it ``runs`` times."""
-        program = self.source.program(record.index).program
+        index = tested.record.index
+        self._learn(index)
+        program = self.source.program(index).program
+        before = (tested.record.verdict, tested.record.signature)
+        if tested.exhibit is not None:
+            before = (tested.exhibit.judgement.verdict, tested.exhibit.judgement.signature)
         agreed = 0
         for _ in range(runs):
             judgement = self.examine(program)[1].judgement
-            same = (judgement.verdict, judgement.signature)
-            agreed += same == (record.verdict, record.signature)
+            agreed += (judgement.verdict, judgement.signature) == before
         return Confirmation(runs, agreed)
+
+    def _learn(self, index: int) -> None:
+        """Let the generator know the learned rules that are in force for a test, and no others."""
+        if self.work.learned is None:
+            return
+        wanted = self.work.learned.at(index)
+        if [rule for rule, _ in self._learned] == wanted:
+            return
+        if [rule for rule, _ in self._learned] != wanted[: len(self._learned)]:
+            self.source = self.work.source()
+            self._learned = []
+        assert isinstance(self.source, Learning)
+        for rule in wanted[len(self._learned) :]:
+            rules = rule.load()
+            patterns = list(rules.patterns.values())
+            self.source.learn(rules, patterns)
+            self._learned.append((rule, KnownBugs(rules, patterns, {})))
 
     def examine(self, program: Program) -> tuple[bytes, Examination]:
         """What the target was given, and what the oracle says of it. Raises TargetError if the
@@ -194,6 +220,8 @@ class FuzzBench:
             if matches:
                 passes = self.process.passes(model)
                 record = replace(record, rule=self._known.file(judgement, matches, passes))
+            if record.rule is None:
+                record = self._joined(record, program, judgement)
         exhibit = Exhibit(
             print_uir(program.graph),
             program.name,
@@ -205,6 +233,14 @@ class FuzzBench:
             examination.tolerances,
         )
         return Tested(record, exhibit)
+
+    def _joined(self, record: Record, program: Program, judgement: Judgement) -> Record:
+        """A finding that a learned rule explains is one more of the defect that it was learned
+        from, whatever this one looks like."""
+        for rule, known in self._learned:
+            if known.file(judgement, known.matches(program.graph)) is not None:
+                return replace(record, signature=rule.signature)
+        return record
 
 
 def _fault(doing: str, error: Exception) -> Judgement:

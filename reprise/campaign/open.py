@@ -19,6 +19,7 @@ from reprise import __version__
 from reprise.campaign.bench import FuzzBench, Fuzzing
 from reprise.campaign.filing import Known, rules_hash
 from reprise.campaign.judging import Judging
+from reprise.campaign.learned import LearnedRules, Learner
 from reprise.campaign.options import read_options
 from reprise.campaign.records import FIRST_KEPT, RunInfo, StoreError
 from reprise.campaign.run import Budget, Campaign, Watch
@@ -72,22 +73,25 @@ class Programs:
         return open_source(self.request)
 
 
-def begin(request: Request, path: Path | None, watch: Watch, jobs: int) -> Campaign:
-    """A new run, in ``path`` or a new folder of the working directory.
+def begin(
+    request: Request, path: Path | None, watch: Watch, jobs: int, learner: Learner | None = None
+) -> Campaign:
+    """A new run, in ``path`` or a new folder of the working directory. ``learner``: what it finds
+    becomes rules that it steers around at once.
 
     Raises TargetError, RulesError, OptionsError, UsageError or StoreError for what makes it
     impossible, before any folder is made.
     """
-    bench, info = _prepare(request)
+    folder = path or _free(parse_target(request.target).name)
+    bench, info = _prepare(request, folder)
     with _closing_on_error(bench):
-        folder = path or _free(bench.work.target.name)
         writer = RunWriter.create(folder, info, jobs)
-    return Campaign(
-        writer, bench.work, request.budget, watch, jobs=jobs, keep=request.keep, bench=bench
-    )
+    return _campaign(writer, bench, request, watch, jobs, learner)
 
 
-def go_on(path: Path, budget: Budget, watch: Watch, jobs: int) -> Campaign:
+def go_on(
+    path: Path, budget: Budget, watch: Watch, jobs: int, learner: Learner | None = None
+) -> Campaign:
     """The run in ``path``, from where it stands; ``budget`` in place of the one that it began
     with, if it says anything. Raises as :func:`begin`."""
     run = Run.open(path)
@@ -102,12 +106,30 @@ def go_on(path: Path, budget: Budget, watch: Watch, jobs: int) -> Campaign:
             f"{path}: this run is complete ({run.tests} tests, {run.seconds:.0f} s); to go on, "
             "give a larger --tests or --time (both count the whole run)"
         )
-    bench, info = _prepare(request)
+    bench, info = _prepare(request, path)
     with _closing_on_error(bench):
         _check_same(path, run.info, info)
         writer = RunWriter.resume(path, jobs)
+    return _campaign(writer, bench, request, watch, jobs, learner)
+
+
+def _campaign(
+    writer: RunWriter,
+    bench: FuzzBench,
+    request: Request,
+    watch: Watch,
+    jobs: int,
+    learner: Learner | None,
+) -> Campaign:
     return Campaign(
-        writer, bench.work, request.budget, watch, jobs=jobs, keep=request.keep, bench=bench
+        writer,
+        bench.work,
+        request.budget,
+        watch,
+        jobs=jobs,
+        keep=request.keep,
+        bench=bench,
+        learner=learner,
     )
 
 
@@ -135,7 +157,7 @@ def _request(info: RunInfo) -> Request:
     )
 
 
-def _prepare(request: Request) -> tuple[FuzzBench, RunInfo]:
+def _prepare(request: Request, folder: Path) -> tuple[FuzzBench, RunInfo]:
     """A bench that is set up, and what the store says of it."""
     target = parse_target(request.target)
     options = read_options(request.generation)
@@ -143,6 +165,7 @@ def _prepare(request: Request) -> tuple[FuzzBench, RunInfo]:
     process = TargetProcess(target, limits)
     try:
         work, info = _described(request, target, options, limits, process.start())
+        work = replace(work, learned=LearnedRules.of(folder))
         return FuzzBench(work, process), info
     except BaseException:
         process.close()

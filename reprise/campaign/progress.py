@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reprise.campaign.learned import LearnedRule
 from reprise.campaign.records import Confirmation, Record
 from reprise.campaign.run import Budget, Tally
 from reprise.lang.display import printable
@@ -38,6 +39,11 @@ def news(record: Record, confirmation: Confirmation | None) -> str:
     known = f", known: {record.rule}" if record.rule is not None else ""
     title = " ".join(record.title.split())[:_TITLE]
     return printable(f"test {record.index}: {what}{known}{flaky}: {title}")
+
+
+def lesson(rule: LearnedRule) -> str:
+    """A learned rule in one line."""
+    return printable(f"learned {rule.name}, in force from test {rule.since}: {rule.path}")
 
 
 def summary_line(tally: Tally) -> str:
@@ -82,6 +88,9 @@ class PlainWatch:
     def found(self, record: Record, confirmation: Confirmation | None) -> None:
         self._say(news(record, confirmation))
 
+    def learned(self, rule: LearnedRule) -> None:
+        self._say(lesson(rule))
+
     def ended(self) -> None: ...
 
 
@@ -111,6 +120,10 @@ class LiveWatch:
     def found(self, record: Record, confirmation: Confirmation | None) -> None:
         assert self._live is not None
         self._live.console.print(news(record, confirmation), markup=False, highlight=False)
+
+    def learned(self, rule: LearnedRule) -> None:
+        assert self._live is not None
+        self._live.console.print(lesson(rule), markup=False, highlight=False)
 
     def ended(self) -> None:
         if self._live is not None:

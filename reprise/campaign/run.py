@@ -17,8 +17,10 @@ from typing import Protocol
 from reprise.campaign.bench import FuzzBench, Fuzzing, Tested
 from reprise.campaign.findings import finding_files
 from reprise.campaign.interrupts import Interrupted, Interrupts, TimeIsUp
+from reprise.campaign.learned import LearnedRule, LearnedRules, Learner
 from reprise.campaign.records import FIRST_KEPT, Confirmation, End, Record, StoreError
 from reprise.campaign.scheduler import InProcess, LocalProcesses, Scheduler
+from reprise.campaign.store import FINDINGS, Run, finding_id
 from reprise.campaign.writer import RunWriter
 from reprise.oracle.verdict import Verdict
 
@@ -87,6 +89,10 @@ class Watch(Protocol):
         """A signature that the run had not met before; committed."""
         ...
 
+    def learned(self, rule: LearnedRule) -> None:
+        """A rule is in force from now on."""
+        ...
+
     def ended(self) -> None: ...
 
 
@@ -95,7 +101,8 @@ class Campaign:
 
     ``jobs`` processes work; with one, the work is done in this process. ``bench``: one that is set
     up already: it does the work if it is alone, and else runs findings again that keep a folder
-    (in a target process that does nothing else). Closed at the end.
+    (in a target process that does nothing else). Closed at the end. ``learner``: makes rules of
+    findings that no rule explains; they are in force as soon as there are tests to hand out.
     """
 
     def __init__(
@@ -109,6 +116,7 @@ class Campaign:
         keep: int = FIRST_KEPT,
         bench: FuzzBench | None = None,
         scheduler: Scheduler[int, Tested] | None = None,
+        learner: Learner | None = None,
     ) -> None:
         self.writer = writer
         self.work = work
@@ -118,6 +126,8 @@ class Campaign:
         self.keep = keep
         self.tally = Tally(writer.next, budget, signatures=writer.findings())
         self._scheduler = scheduler
+        self._learner = learner
+        self._learned = LearnedRules.of(writer.path)
         self._bench = bench
         self._confirming: FuzzBench | None = None
         self._committed_at = time.monotonic()
@@ -131,6 +141,7 @@ class Campaign:
         seconds = self.budget.seconds
         left = None if seconds is None else max(0.0, seconds - self.writer.seconds)
         self.watch.began(self.tally, self.writer.path)
+        self._recall()
         end = End.FAILED
         try:
             with Interrupts(left) as interrupts:
@@ -174,7 +185,7 @@ class Campaign:
                     return
                 keeps = self.writer.wants_folder(tested.record, self.keep)
                 if keeps and tested.record.verdict.is_finding:
-                    confirmation = self._confirm(tested.record)
+                    confirmation = self._confirm(tested)
             self._record(tested, keeps, confirmation)
 
     def _record(self, tested: Tested, keeps: bool, confirmation: Confirmation | None) -> None:
@@ -191,22 +202,49 @@ class Campaign:
         self.watch.tested(self.tally)
         if is_news:
             self.watch.found(record, confirmation)
+            if self._learner is not None and record.rule is None and files is not None:
+                self._learner.found(record.signature, _folder(writer.path, record))
 
-    def _confirm(self, record: Record) -> Confirmation:
+    def _confirm(self, tested: Tested) -> Confirmation:
         if self._confirming is None:
             self._confirming, self._bench = self._bench or self.work.open(), None
-        return self._confirming.confirm(record, CONFIRMATIONS)
+        return self._confirming.confirm(tested, CONFIRMATIONS)
 
     def _batches(self) -> Iterator[Sequence[int]]:
         """Numbers in batches that take about a quarter of a second of one process."""
         start, stop = self.writer.next, self.budget.tests
         while stop is None or start < stop:
+            self._take_lessons(start)
             size = max(1, min(_BATCH_MOST, int(self.tally.rate / self.jobs * _BATCH_SECONDS)))
             end = start + size if stop is None else min(stop, start + size)
             yield range(start, end)
             start = end
 
+    def _recall(self) -> None:
+        """Findings of earlier sessions that nothing was learned from."""
+        if self._learner is None or not self.writer.next:
+            return
+        rules = self._learned.all()
+        for defect in Run.open(self.writer.path).defects:
+            for signature in defect.signatures:
+                if signature.rule is not None or not signature.kept:
+                    continue
+                if not any(rule.is_about(signature.signature) for rule in rules):
+                    folder = self.writer.path / FINDINGS / finding_id(signature.first_index)
+                    self._learner.found(signature.signature, folder)
+
+    def _take_lessons(self, since: int) -> None:
+        """Put what was learned meanwhile into force, from test ``since`` on."""
+        if self._learner is None:
+            return
+        for lesson in self._learner.lessons():
+            self.watch.learned(self._learned.add(lesson, since))
+
     def _close(self) -> None:
-        for part in (self._scheduler, self._confirming, self._bench):
+        for part in (self._learner, self._scheduler, self._confirming, self._bench):
             if part is not None:
                 part.close()
+
+
+def _folder(run: Path, record: Record) -> Path:
+    return run / FINDINGS / finding_id(record.index)

@@ -55,6 +55,29 @@ def on_demand(program: Program, roots: Iterable[str]) -> Program:
     return _Demand(program.restricted_to(roots), frozenset(roots)).program()
 
 
+def renamed_relations(program: Program, names: Mapping[str, str]) -> Program:
+    """``program`` with other names for some of its relations."""
+
+    def literal(part: Literal) -> Literal:
+        match part:
+            case Atom(relation):
+                return replace(part, relation=names.get(relation, relation))
+            case Aggregate(body=body):
+                return replace(part, body=tuple(map(literal, body)))
+            case _:
+                return part
+
+    def rule(old: Rule) -> Rule:
+        head = replace(old.head, relation=names.get(old.head.relation, old.head.relation))
+        return replace(old, head=head, body=tuple(map(literal, old.body)))
+
+    relations = {
+        names.get(name, name): replace(relation, name=names.get(name, name))
+        for name, relation in program.relations.items()
+    }
+    return Program(relations, tuple(map(rule, program.rules)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Context:
     """Literals that hang together by their variables: where a rule's look-ups get values from."""

@@ -111,6 +111,12 @@ class Generator:
         """Program number ``index``."""
         return self._growth(index).run()
 
+    def learn(self, rules: RuleSet, patterns: Sequence[Pattern]) -> None:
+        """Steer around these patterns too, from the next program on: the engine takes their rules
+        as it stands. ``rules``: where they are declared."""
+        self.guide.learn(rules, patterns)
+        self.keys.learn(patterns)
+
     def watch(self, index: int) -> Iterator[Event]:
         """The steps by which program number ``index`` comes about."""
         events: list[Event] = []

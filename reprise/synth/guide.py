@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from reprise.cache import cache_folder
 from reprise.datalog import Database
-from reprise.datalog.demand import on_demand
+from reprise.datalog.demand import on_demand, renamed_relations
 from reprise.facts.facts import Fact, value_of
 from reprise.lang.core import Program, Row
 from reprise.lang.declared import Pattern
@@ -66,12 +66,14 @@ class Guide:
         self.program: Program = on_demand(rules.program, roots)
         self.database = Database(self.program, cache=cache_folder(), checked=True)
         self._wanted = frozenset(self.program.relations)
+        self._learned = 0
         facts: list[Fact] = [("takes", row) for row in takes]
         for name, given in sorted((environment or {}).items()):
             if (value := value_of(given)) is not None:
                 facts.append(("env", (name, value)))
         if opset is not None:
             facts += [("opset", (domain, opset)) for domain in ("", "ai.onnx")]
+        self._given = facts
         self.database.commit([fact for fact in facts if fact[0] in self._wanted])
         self._start = self.database.mark()
         self._watched = frozenset(roots)
@@ -79,6 +81,23 @@ class Guide:
         self._members: dict[Row, list[int]] = {}
         self._accepted: list[list[list[int]]] = []
         self._kinds = 1 + max((int(row[0]) for row in self.database.rows("takes")), default=-1)
+
+    def learn(self, rules: RuleSet, patterns: Sequence[Pattern]) -> None:
+        """Watch for these patterns too; the program that is being built is forgotten. What their
+        rules derive has names of its own: what is derived on demand for others is not enough."""
+        names = [p.name for p in patterns]
+        self._learned += 1
+        asked = on_demand(rules.program, names)
+        derived = asked.derived() - set(names)
+        more = renamed_relations(asked, {name: f"{name}~{self._learned}" for name in derived})
+        self.database.undo(self._start)
+        self.database.extend(more)
+        fresh = more.relations.keys() - self._wanted
+        self._wanted |= fresh
+        self.database.commit([fact for fact in self._given if fact[0] in fresh])
+        self._start = self.database.mark()
+        self._by_name.update({p.name: p for p in patterns})
+        self._watched |= frozenset(names)
 
     def begin(self) -> None:
         """Forget the last program. Now and then, keep the rules that were compiled meanwhile."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from reprise.lang.declared import Pattern
+from reprise.lang.ruleset import RuleSet
 from reprise.uir.program import Program
 
 
@@ -24,3 +27,12 @@ class Source(Protocol):
     not matter who makes which, or in what order."""
 
     def program(self, index: int) -> Synthesis: ...
+
+
+@runtime_checkable
+class Learning(Source, Protocol):
+    """A source that takes new rules while it runs."""
+
+    def learn(self, rules: RuleSet, patterns: Sequence[Pattern]) -> None:
+        """Steer around these patterns too, from the next program on."""
+        ...

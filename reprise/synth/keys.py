@@ -19,7 +19,7 @@ more than what was rejected (``floor`` after *any* sum).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reprise.datalog import Database
@@ -125,6 +125,10 @@ class Keys:
         self._positions: dict[str, dict[str, tuple[Position, ...]]] = {}
         self._solver = Solver(program, database)
         self._exact = exact
+
+    def learn(self, patterns: Iterable[Pattern]) -> None:
+        """Answer for these patterns too."""
+        self._patterns.update({p.name: p for p in patterns})
 
     def of(
         self, pattern: str, node: str, candidate: int, makers: Mapping[int, str]

@@ -118,6 +118,8 @@ class Silent:
     def found(self, record: object, confirmation: object) -> None:
         self.said.append(record.index)  # type: ignore[attr-defined]
 
+    def learned(self, rule: object) -> None: ...
+
     def ended(self) -> None: ...
 
 
