@@ -251,7 +251,8 @@ class Comparisons:
                 tests = min(outcome.run.tests, partner.tests)
                 pairs.append((self._outcome(outcome.run, tests), self._outcome(partner, tests)))
         rules = set(other.runs[0].run.info.rules)
-        steering = {f"rule:{rule}" for rule in rules} if other.guided else set()
+        named = other.guided and not other.runs[0].run.info.options.get("steer")
+        steering = {f"rule:{rule}" for rule in rules} if named else set()
         fates = self._fates(pairs, steering)
         met = {fate.key for fate in fates}
         before = [a.redundancy for a, _ in pairs]

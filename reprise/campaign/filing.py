@@ -8,7 +8,7 @@ other than the rule's. All matches are kept with the finding, for the triager.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,10 +48,11 @@ class RuleMatch:
     certain: bool
 
 
-def rules_hash(rules: RuleSet, target: str) -> str:
-    """Of the texts of all files that the rules came from, the library's included, and of what is
+def rules_hash(sets: Iterable[RuleSet], target: str) -> str:
+    """Of the texts of all files that rules came from, the library's included, and of what is
     known of the target: what decides, with the options, which programs a seed gives."""
-    texts = [text.encode() for text in rules.sources.values()]
+    sources = {path: text for rules in sets for path, text in rules.sources.items()}
+    texts = [text.encode() for text in sources.values()]
     texts += [path.read_bytes() for path in sorted(data_path("rules").glob(f"targets/{target}.*"))]
     digests = sorted(hashlib.sha256(text).hexdigest() for text in texts)
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,16 @@ from reprise.uir.graph import Scalar
 @dataclass(frozen=True)
 class Request:
     """What ``reprise fuzz`` was asked for. ``generation``: the generator's options, as they were
-    given. ``timeout`` and ``memory`` (MiB) limit the target."""
+    given. ``rules`` say what findings are filed under, and what to steer around unless ``steer``
+    names other files for that. ``learn``: make rules of what is found. ``timeout`` and ``memory``
+    (MiB) limit the target."""
 
     target: str
     seed: int = 0
     rules: tuple[Path, ...] = ()
+    steer: tuple[Path, ...] = ()
     guided: bool = True
+    learn: bool = False
     generation: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     keep: int = FIRST_KEPT
@@ -55,6 +59,8 @@ class Request:
         """As the store keeps it, besides what has a column of its own."""
         return {
             "rules": [str(path) for path in self.rules],
+            "steer": [str(path) for path in self.steer],
+            "learn": self.learn,
             "generation": dict(self.generation),
             "budget": asdict(self.budget),
             "keep": self.keep,
@@ -73,11 +79,14 @@ class Programs:
         return open_source(self.request)
 
 
+MakeLearner = Callable[[Request], Learner]
+"""What makes the learner of a run that learns."""
+
+
 def begin(
-    request: Request, path: Path | None, watch: Watch, jobs: int, learner: Learner | None = None
+    request: Request, path: Path | None, watch: Watch, jobs: int, learner: MakeLearner | None = None
 ) -> Campaign:
-    """A new run, in ``path`` or a new folder of the working directory. ``learner``: what it finds
-    becomes rules that it steers around at once.
+    """A new run, in ``path`` or a new folder of the working directory.
 
     Raises TargetError, RulesError, OptionsError, UsageError or StoreError for what makes it
     impossible, before any folder is made.
@@ -90,7 +99,7 @@ def begin(
 
 
 def go_on(
-    path: Path, budget: Budget, watch: Watch, jobs: int, learner: Learner | None = None
+    path: Path, budget: Budget, watch: Watch, jobs: int, learner: MakeLearner | None = None
 ) -> Campaign:
     """The run in ``path``, from where it stands; ``budget`` in place of the one that it began
     with, if it says anything. Raises as :func:`begin`."""
@@ -119,7 +128,7 @@ def _campaign(
     request: Request,
     watch: Watch,
     jobs: int,
-    learner: Learner | None,
+    learner: MakeLearner | None,
 ) -> Campaign:
     return Campaign(
         writer,
@@ -129,7 +138,7 @@ def _campaign(
         jobs=jobs,
         keep=request.keep,
         bench=bench,
-        learner=learner,
+        learner=learner(request) if learner is not None and request.learn else None,
     )
 
 
@@ -148,7 +157,9 @@ def _request(info: RunInfo) -> Request:
         target=info.target,
         seed=info.seed,
         rules=tuple(Path(path) for path in options["rules"]),
+        steer=tuple(Path(path) for path in options.get("steer", ())),
         guided=info.guided,
+        learn=options.get("learn", False),
         generation=options["generation"],
         budget=Budget(**options["budget"]),
         keep=options["keep"],
@@ -178,13 +189,14 @@ def _described(
     version = next(iter(versions.values()), None)
     environment: dict[str, Scalar] = {"provider": target.device}
     rules = load_rules(request.rules or (data_path("rules/bugs"),))
+    steering = [load_rules(request.steer)] if request.steer else []
     patterns = known_bugs(rules, target.name, version)
     source = SourceRequest(
         seed=request.seed,
         options=options,
         target=target.name,
         version=version,
-        rules=request.rules,
+        rules=request.steer or request.rules,
         guided=request.guided,
         environment=environment,
         lowerings=(target.lowering,),
@@ -202,7 +214,7 @@ def _described(
         target=_spelled(request.target, target),
         options=request.stored(),
         rules=tuple(sorted(pattern.name for pattern in patterns)),
-        rules_hash=rules_hash(rules, target.name),
+        rules_hash=rules_hash((rules, *steering), target.name),
         guided=request.guided,
         versions={**versions, **_own_versions()},
         started=utc_now(),

@@ -202,8 +202,8 @@ class Campaign:
         self.watch.tested(self.tally)
         if is_news:
             self.watch.found(record, confirmation)
-            if self._learner is not None and record.rule is None and files is not None:
-                self._learner.found(record.signature, _folder(writer.path, record))
+            if self._learner is not None and files is not None and self._is_unavoided(record.rule):
+                self._learner.found(record.signature, _folder(writer.path, record.index))
 
     def _confirm(self, tested: Tested) -> Confirmation:
         if self._confirming is None:
@@ -227,11 +227,17 @@ class Campaign:
         rules = self._learned.all()
         for defect in Run.open(self.writer.path).defects:
             for signature in defect.signatures:
-                if signature.rule is not None or not signature.kept:
+                if not signature.kept or not self._is_unavoided(signature.rule):
                     continue
                 if not any(rule.is_about(signature.signature) for rule in rules):
-                    folder = self.writer.path / FINDINGS / finding_id(signature.first_index)
+                    folder = _folder(self.writer.path, signature.first_index)
                     self._learner.found(signature.signature, folder)
+
+    def _is_unavoided(self, rule: str | None) -> bool:
+        """Whether the run does not steer around a defect: no rule says what it is, or the rules
+        that do are there for filing only."""
+        info = self.writer.info
+        return rule is None or not info.guided or bool(info.options.get("steer"))
 
     def _take_lessons(self, since: int) -> None:
         """Put what was learned meanwhile into force, from test ``since`` on."""
@@ -246,5 +252,5 @@ class Campaign:
                 part.close()
 
 
-def _folder(run: Path, record: Record) -> Path:
-    return run / FINDINGS / finding_id(record.index)
+def _folder(run: Path, index: int) -> Path:
+    return run / FINDINGS / finding_id(index)

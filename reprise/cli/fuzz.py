@@ -55,6 +55,14 @@ class Duration(click.ParamType[float]):
 )
 @click.option("--no-guidance", is_flag=True, help="Do not avoid known bugs; still file them.")
 @click.option(
+    "--steer", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="PATH",
+    help="Avoid the bugs of these rules instead; findings are filed as without it.",
+)  # fmt: skip
+@click.option(
+    "--learn", is_flag=True,
+    help="Make a rule of each new defect, in the background, and avoid it from then on.",
+)  # fmt: skip
+@click.option(
     "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
     help="Processes, each with a target of its own; 0: one for each processor.",
 )  # fmt: skip
@@ -91,6 +99,8 @@ def fuzz(
     tests: int | None,
     rules: tuple[Path, ...],
     no_guidance: bool,
+    steer: tuple[Path, ...],
+    learn: bool,
     jobs: int,
     seed: int | None,
     out: Path | None,
@@ -141,6 +151,8 @@ def fuzz(
             target=target,
             seed=seed or 0,
             rules=tuple(path.resolve() for path in rules),
+            steer=tuple(path.resolve() for path in steer),
+            learn=learn,
             guided=not no_guidance,
             generation={k: v for k, v in generation.items() if v is not None and v != ()},
             budget=budget,

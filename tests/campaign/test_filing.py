@@ -94,5 +94,5 @@ def test_the_hash_is_of_texts_not_of_places(tmp_path: Path) -> None:
     for folder, content in [("a", text), ("b", text), ("c", text.replace("abs", "neg"))]:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "r.rules").write_text(content)
-        hashes.append(rules_hash(load_rules([tmp_path / folder / "r.rules"]), "t"))
+        hashes.append(rules_hash([load_rules([tmp_path / folder / "r.rules"])], "t"))
     assert hashes[0] == hashes[1] != hashes[2]
