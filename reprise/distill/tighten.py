@@ -142,12 +142,12 @@ def tighten(
         if len(done) >= rounds:
             reason = f"{len(false)} matches are still false after {rounds} rounds"
             return Tightened(None, tuple(done), before, before, reason)
-        places = _trigger_places(draft, [*triggers, *failing])
-        found = separating(draft, places, false)
+        shown = _trigger_places(draft, [*triggers, *failing])
+        found = separating(draft, shown, false)
         if found is None:
             done.append(Round(len(false), None))
             tell(done[-1])
-            reason = f"nothing tells {len(false)} false matches from the {len(places)} triggers"
+            reason = f"nothing tells {len(false)} false matches from the {len(shown)} triggers"
             return Tightened(None, tuple(done), before, before, reason)
         condition, excludes = found
         done.append(Round(len(false), condition, excludes))
