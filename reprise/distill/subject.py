@@ -69,9 +69,9 @@ def read_subject(
 
     ``path``: a finding's folder, ``RUN/ID`` for one of a run's, a ``.uir`` file or an ONNX model.
     ``target`` as on the command line; it may be None for a finding, which names its own.
-    ``inputs``: an ``.npz`` with values of inputs; without it those of the finding count, or those in
-    ``NAME.npz`` or ``NAME.inputs.npz`` beside a file; what has none is drawn with ``seed``. Raises ModelError, StoreError,
-    TargetError, UsageError.
+    ``inputs``: an ``.npz`` with values of inputs; without it those of the finding count, or those
+    in ``NAME.npz`` or ``NAME.inputs.npz`` beside a file; what has none is drawn with ``seed``.
+    Raises ModelError, StoreError, TargetError, UsageError.
     """
     if (folder := _finding_folder(path)) is not None:
         return _of_finding(folder, target, signatures, inputs, seed)

@@ -95,10 +95,12 @@ class Shown(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A program, tried. ``judgement`` is without ablation unless asked for."""
+    """A program, tried, and how many ``runs`` of the target that took. ``judgement`` is without
+    ablation unless asked for."""
 
     shown: Shown
     judgement: Judgement
+    runs: int = 0
 
 
 @dataclass(slots=True)
@@ -223,6 +225,7 @@ class Trials:
             return Trial(Shown.INVALID, model)
         judge = self._judge
         both = tuple(dict.fromkeys((judge.tested, judge.baseline or judge.tested)))
+        runs = 0
 
         def rerun(
             *,
@@ -230,7 +233,9 @@ class Trials:
             modes: tuple[str, ...] | None = None,
             disabled: tuple[str, ...] = (),
         ) -> Outcome:
+            nonlocal runs
             given = program.inputs if inputs is None else dict(inputs)
+            runs += 1
             with self._lock:
                 self.count.runs += 1
             outcome = self._pool.run(Job(model, given, modes or both, disabled))
@@ -245,7 +250,7 @@ class Trials:
             cured = judge.judge(program, _beside(again, outcome, judge))
             if cured.verdict is not Verdict.OK:
                 shown = Shown.OTHER
-        return Trial(shown, judgement)
+        return Trial(shown, judgement, runs)
 
     def _shown(self, judgement: Judgement) -> Shown:
         """By the symptom alone."""

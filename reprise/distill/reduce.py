@@ -1,0 +1,202 @@
+"""Reducing: from a program that shows a defect to a locally minimal one that shows the same.
+
+How it works, and why it may. The reducer holds one program, the best so far, which shows the
+defect. Passes propose edits of it in a fixed order; a proposal is tried if it is a valid program
+and *simpler* by a total order (``cost``), and is the new best if it shows the same defect. Since
+costs only go down and cannot go down forever, this ends. It ends when every pass, asked about the
+same program, has nothing left that works: the program is then minimal as far as these edits go
+(Hypothesis' shrinker and C-Vise are built like this).
+
+Proposals are tried ahead by several workers, but taken in their order: the first that works wins,
+so the result does not depend on how many workers there are. Answers are kept in a file, so that a
+reduction that was interrupted comes back to where it was without running anything twice. What a
+budget allows is counted in the same order.
+
+A defect must not be swapped for another on the way (*slippage*). That is decided by the trials:
+see :class:`~reprise.distill.trials.Trials`, ``exact``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from reprise.distill.cost import Cost, structure_cost, uir_cost
+from reprise.distill.flow import Flow
+from reprise.distill.forms import Form, UirForm
+from reprise.distill.passes import STRUCTURE, TYPES, VALUES, Pass, Place, State
+from reprise.distill.rederive import Rederiver
+from reprise.distill.trials import Shown, Trials
+from reprise.oracle.verdict import Verdict
+from reprise.uir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to stop. ``runs`` of the target, ``seconds`` on the clock; None: no limit."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+
+class Stop(Enum):
+    """Why a reduction ended."""
+
+    MINIMAL = "minimal"  # no edit is left that works
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A proposal that was taken: by which pass, after how many trials, and what it left."""
+
+    edit: str
+    trials: int
+    nodes: int
+    elements: int
+
+
+class Watch(Protocol):
+    """Told how a reduction goes."""
+
+    def tried(self, edit: str, trials: int, runs: int, flow: Flow) -> None: ...
+
+    def took(self, taken: Taken, flow: Flow) -> None: ...
+
+
+@dataclass
+class Reduced:
+    """A reduction as it stands. ``program`` always shows the defect. ``trials`` and ``runs`` count
+    proposals in their order, not what workers did ahead."""
+
+    program: Program
+    flow: Flow
+    cost: Cost
+    stop: Stop = Stop.INTERRUPTED
+    taken: list[Taken] = field(default_factory=list)
+    trials: int = 0
+    runs: int = 0
+    seconds: float = 0.0
+
+
+class _Spent(Exception):
+    """The budget is."""
+
+
+class Reducer:
+    """Reduces programs of one form with one set of trials.
+
+    ``start``: a program that shows the defect. :attr:`reduced` is there at any time, so that it can
+    be kept if :meth:`run` is interrupted.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        trials: Trials,
+        start: Program,
+        budget: Budget | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.form = form
+        self.trials = trials
+        self.budget = budget or Budget()
+        self.watch = watch
+        self.passes: Sequence[Pass] = STRUCTURE
+        self.rederive: Rederiver | None = None
+        if isinstance(form, UirForm):
+            self.passes = (*STRUCTURE, *TYPES, *VALUES)
+            self.rederive = Rederiver(form.signatures)
+        flow = form.flow(start)
+        cost = self._cost(flow)
+        if cost is None:
+            raise ValueError("the program to reduce is no program")
+        self.reduced = Reduced(start, flow, cost)
+        self._begin = time.monotonic()
+
+    def run(self) -> Reduced:
+        """Reduce until nothing is left to do or the budget is spent. An exception, such as a
+        KeyboardInterrupt, passes through and leaves :attr:`reduced` as it was."""
+        self._begin = time.monotonic()
+        try:
+            while self._round():
+                pass
+            self.reduced.stop = Stop.MINIMAL
+        except _Spent:
+            self.reduced.stop = Stop.BUDGET
+        finally:
+            self.reduced.seconds += time.monotonic() - self._begin
+        return self.reduced
+
+    def _round(self) -> bool:
+        """Every pass, to its end; whether any found something."""
+        before = self.reduced.cost
+        for edit in self.passes:
+            place: Place | None = ()
+            while place is not None:
+                place = self._first(edit, place)
+        return self.reduced.cost < before
+
+    def _first(self, edit: Pass, start: Place) -> Place | None:
+        """Take the first proposal from a place on that works, and say where to go on."""
+        proposed: list[tuple[Place, Flow, Cost, Program]] = []
+        trials = self.trials.try_all(self._programs(edit, start, proposed))
+        try:
+            for number, trial in enumerate(trials):
+                self._count(edit, trial.runs)
+                if trial.shown is Shown.SAME:
+                    self._take(edit, *proposed[number][1:])
+                    return proposed[number][0]
+        finally:
+            with suppress(AttributeError):
+                trials.close()  # type: ignore[attr-defined]
+        return None
+
+    def _programs(
+        self, edit: Pass, start: Place, proposed: list[tuple[Place, Flow, Cost, Program]]
+    ) -> Iterator[Program]:
+        """The proposals that are programs and simpler, each noted in ``proposed``."""
+        now = self.reduced
+        careful = self.trials.aim is None or self.trials.aim.verdict is Verdict.WRONG_RESULT
+        state = State(now.flow, self.form, self.rederive, careful)
+        for place, flow in edit(state, start):
+            if flow is None:
+                continue
+            cost = self._cost(flow)
+            if cost is None or cost >= now.cost:
+                continue
+            program = self.form.program(flow)
+            if program is not None:
+                proposed.append((place, flow, cost, program))
+                yield program
+
+    def _count(self, edit: Pass, runs: int) -> None:
+        now, budget = self.reduced, self.budget
+        seconds = now.seconds + time.monotonic() - self._begin
+        if budget.runs is not None and now.runs + runs > budget.runs:
+            raise _Spent
+        if budget.seconds is not None and seconds > budget.seconds:
+            raise _Spent
+        now.trials += 1
+        now.runs += runs
+        if self.watch is not None:
+            self.watch.tried(edit.__name__, now.trials, now.runs, now.flow)
+
+    def _take(self, edit: Pass, flow: Flow, cost: Cost, program: Program) -> None:
+        now = self.reduced
+        now.flow, now.cost, now.program = flow, cost, program
+        name = edit.__name__.replace("_", " ")
+        taken = Taken(name, now.trials, len(flow.steps), int(cost[3]))
+        now.taken.append(taken)
+        if self.watch is not None:
+            self.watch.took(taken, flow)
+
+    def _cost(self, flow: Flow) -> Cost | None:
+        if isinstance(self.form, UirForm):
+            return uir_cost(flow, self.form.signatures)
+        return structure_cost(flow, self.form.types(flow))
