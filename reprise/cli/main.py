@@ -55,6 +55,10 @@ class Exit(IntEnum):
         "report": ("reprise.cli.report:report", "Say what a run came to."),
         "compare": ("reprise.cli.compare:compare", "Compare runs: guided, unguided, many seeds."),
         "gen": ("reprise.cli.gen:gen", "Write programs, without running them."),
+        "regress": (
+            "reprise.cli.regress:regress",
+            "Say which known bugs still fire, in which versions of their targets.",
+        ),
         "conformance": (
             "reprise.cli.conformance:conformance",
             "Compare the reference semantics with targets, operator by operator.",
