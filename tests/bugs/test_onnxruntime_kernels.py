@@ -20,7 +20,7 @@ from tests.bugs.programs import Example, examples
 from tests.conftest import ROOT
 
 onnxruntime = pytest.importorskip("onnxruntime")
-FILES = ("empty_tensors", "resize_cubic", "quick_gelu", "quantize_half")
+FILES = ("conv_transpose", "empty_tensors", "resize_cubic", "quick_gelu", "quantize_half")
 FOLDER = ROOT / "rules" / "bugs" / "onnxruntime"
 RULES = load_rules([FOLDER / f"{name}.rules" for name in (*FILES, "where_negative_zero")])
 OURS = [n for n, p in RULES.patterns.items() if p.get("target") == "onnxruntime"]
