@@ -211,18 +211,18 @@ def _described(
     )
     info = RunInfo(
         seed=request.seed,
-        target=_spelled(request.target, target),
+        target=spelled(request.target, target),
         options=request.stored(),
         rules=tuple(sorted(pattern.name for pattern in patterns)),
         rules_hash=rules_hash((rules, *steering), target.name),
         guided=request.guided,
-        versions={**versions, **_own_versions()},
+        versions={**versions, **own_versions()},
         started=utc_now(),
     )
     return work, info
 
 
-def _spelled(given: str, target: Target) -> str:
+def spelled(given: str, target: Target) -> str:
     """The target as it was given, but with paths that mean the same everywhere."""
     name, _, python = given.partition("@")
     if target.name != name.partition(":")[0]:  # a file
@@ -230,7 +230,8 @@ def _spelled(given: str, target: Target) -> str:
     return f"{name}@{target.python}" if python else name
 
 
-def _own_versions() -> dict[str, str]:
+def own_versions() -> dict[str, str]:
+    """Of all that decides what a run does besides the compiler."""
     return {
         "reprise": __version__,
         "numpy": np.__version__,

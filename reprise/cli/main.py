@@ -53,6 +53,10 @@ class Exit(IntEnum):
             "Collect programs that no run sees, to hold rules against.",
         ),
         "report": ("reprise.cli.report:report", "Say what a run came to."),
+        "reduce": (
+            "reprise.cli.reduce:reduce",
+            "Make a failing program as small as it can be.",
+        ),
         "compare": ("reprise.cli.compare:compare", "Compare runs: guided, unguided, many seeds."),
         "gen": ("reprise.cli.gen:gen", "Write programs, without running them."),
         "regress": (

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations, islice
 from random import Random
 from typing import Any
 
@@ -31,8 +32,11 @@ from reprise.uir.types import numpy_dtype
 Attributes = Mapping[str, Attribute]
 Operands = Sequence[TensorType | None]
 
-_TRIES = 60
-"""Draws from a signature for one step."""
+_TRIES = 30
+"""Proposals for one draw from a signature."""
+_DRAWS = 4
+_SETS = 24
+"""Sets of operands that are drawn anew."""
 
 
 @dataclass(frozen=True)
@@ -222,19 +226,26 @@ class _Work:
     def _drawn(
         self, step: Step, operands: Operands, free: Sequence[int], attributes: Attributes
     ) -> Iterator[tuple[Operands, Attributes]]:
-        """Applications drawn from the signature: with the free operands open, then the attributes
-        too."""
+        """Applications drawn from the signature: with as few free operands open as will do, then
+        with the attributes open too. Of several draws, the one with the fewest elements."""
         sampler = self.made_by.sampler(step.op)
-        bound = {i: t for i, t in enumerate(operands) if t is not None and i not in free}
-        rng = Random(f"{step.op} {[str(t) for t in operands]}")
+        rng = Random(f"{step.op} {[str(t) for t in operands]} {attributes}")
+        sets = chain.from_iterable(combinations(free, n) for n in range(len(free) + 1))
         for given in (attributes, {}):
-            drawn = sampler.typed(rng, bound, tries=_TRIES, given=given)
-            if drawn is None or len(drawn[0].operands) < len(operands):
-                continue
-            instance = drawn[0]
-            present = [t is None for t in instance.operands[: len(operands)]]
-            if present == [t is None for t in operands]:
-                yield instance.operands[: len(operands)], instance.attributes
+            for opened in islice(sets, _SETS) if given else [tuple(free)]:
+                if given and not opened:
+                    continue
+                bound = {i: t for i, t in enumerate(operands) if t is not None and i not in opened}
+                found = []
+                for _ in range(_DRAWS):
+                    drawn = sampler.typed(rng, bound, tries=_TRIES, given=given)
+                    if drawn is None:
+                        break
+                    made = drawn[0].operands[: len(operands)]
+                    if [t is None for t in made] == [t is None for t in operands]:
+                        found.append((made, drawn[0].attributes))
+                if found:
+                    yield min(found, key=lambda one: sum(t.elements or 0 for t in one[0] if t))
 
     def _reshape(self, name: str, type: TensorType) -> None:
         source = self.sources[name]

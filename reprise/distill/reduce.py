@@ -72,11 +72,12 @@ class Watch(Protocol):
 @dataclass
 class Reduced:
     """A reduction as it stands. ``program`` always shows the defect. ``trials`` and ``runs`` count
-    proposals in their order, not what workers did ahead."""
+    proposals in their order, not what workers did ahead; ``elements`` those of all tensors."""
 
     program: Program
     flow: Flow
     cost: Cost
+    elements: int
     stop: Stop = Stop.INTERRUPTED
     taken: list[Taken] = field(default_factory=list)
     trials: int = 0
@@ -116,7 +117,7 @@ class Reducer:
         cost = self._cost(flow)
         if cost is None:
             raise ValueError("the program to reduce is no program")
-        self.reduced = Reduced(start, flow, cost)
+        self.reduced = Reduced(start, flow, cost, self._elements(flow))
         self._begin = time.monotonic()
 
     def run(self) -> Reduced:
@@ -191,10 +192,14 @@ class Reducer:
         now = self.reduced
         now.flow, now.cost, now.program = flow, cost, program
         name = edit.__name__.replace("_", " ")
-        taken = Taken(name, now.trials, len(flow.steps), int(cost[3]))
+        now.elements = self._elements(flow)
+        taken = Taken(name, now.trials, len(flow.steps), now.elements)
         now.taken.append(taken)
         if self.watch is not None:
             self.watch.took(taken, flow)
+
+    def _elements(self, flow: Flow) -> int:
+        return sum(type.elements or 0 for type in self.form.types(flow).values())
 
     def _cost(self, flow: Flow) -> Cost | None:
         if isinstance(self.form, UirForm):

@@ -18,6 +18,7 @@ import numpy as np
 
 from reprise.campaign.findings import Detail, read_detail, read_npz
 from reprise.campaign.store import finding_id
+from reprise.distill.memory import Memory
 from reprise.distill.onnx_model import Model, as_program, closed, fixed, input_types, read_proto
 from reprise.distill.trials import Aim, Shown, Trials
 from reprise.facts.errors import ModelError
@@ -47,11 +48,13 @@ class NotShown(UsageError):
 @dataclass(frozen=True)
 class Subject:
     """``forms``: the program, the best to work on first; a model is there as UIR, if UIR can say
-    it, and as it came (last). ``aim``: the defect that a finding's record names; None where there
-    is no record, or one of another target. ``detail``: that record."""
+    it, and as it came (last). ``spec``: the target as it was asked for. ``aim``: the defect that a
+    finding's record names; None where there is no record, or one of another target.
+    ``detail``: that record."""
 
     origin: Path
     target: Target
+    spec: str
     forms: tuple[Program, ...]
     aim: Aim | None = None
     detail: Detail | None = None
@@ -84,22 +87,30 @@ def read_subject(
     beside = (path.with_suffix(suffix) for suffix in (".npz", ".inputs.npz"))
     given = inputs or next((file for file in beside if file.exists()), None)
     forms = _forms(path, given, signatures, seed)
-    return Subject(path, parse_target(target), forms)
+    return Subject(path, parse_target(target), target, forms)
 
 
 def open_trials(
-    subject: Subject, limits: Limits | None = None, *, jobs: int = 1, exact: bool = False
+    subject: Subject,
+    limits: Limits | None = None,
+    *,
+    jobs: int = 1,
+    exact: bool = False,
+    keep: Path | None = None,
 ) -> tuple[Trials, Program]:
     """The means to try programs for the subject's defect, and the first of its forms that shows it.
 
     Where no defect is recorded, the program as it came is judged in full, and what it shows is the
-    aim. ``exact`` as in :class:`~reprise.distill.trials.Trials`. Raises NotShown if nothing is
-    wrong with the program on this target, or something else than recorded; TargetError.
+    aim. ``exact`` as in :class:`~reprise.distill.trials.Trials`. ``keep``: a file for the answers,
+    which are remembered from one time to the next. Raises NotShown if nothing is wrong with the
+    program on this target, or something else than recorded; TargetError.
     """
     trials = Trials(subject.target, subject.aim, limits, jobs=jobs, exact=exact)
     try:
         if subject.aim is None:
             trials.aim = Aim.of(_judged(trials, subject))
+        if keep is not None:
+            trials.memory = Memory(keep, _question(trials))
         for form in subject.forms:
             if trials.try_one(form).shown is Shown.SAME:
                 return trials, form
@@ -112,6 +123,20 @@ def open_trials(
     except BaseException:
         trials.close()
         raise
+
+
+def _question(trials: Trials) -> dict[str, object]:
+    """What trials answer: on which target, for which defect."""
+    aim = trials.aim
+    assert aim is not None
+    return {
+        "target": str(trials.target),
+        "modes": list(trials.target.modes),
+        "versions": trials.versions(),
+        "aim": [aim.verdict.value, aim.signature, aim.symptom, list(aim.cures)],
+        "severity": aim.severity.value,
+        "exact": trials.exact,
+    }
 
 
 def _judged(trials: Trials, subject: Subject) -> Judgement:
@@ -157,7 +182,7 @@ def _of_finding(
         aim = Aim.of(
             Judgement(detail.verdict, detail.signature, detail.title, detail.evidence, severity)
         )
-    return Subject(folder, chosen, forms, aim, detail)
+    return Subject(folder, chosen, target or detail.target, forms, aim, detail)
 
 
 def _name_of(target: str) -> str:

@@ -16,11 +16,13 @@ from enum import Enum
 from itertools import islice
 from threading import Lock
 
+from reprise.campaign.bench import Examination
 from reprise.campaign.judging import EMULATION, JudgeOracle
+from reprise.distill.memory import Memory
+from reprise.distill.onnx_judge import ModelJudge
 from reprise.distill.onnx_model import Model
 from reprise.lower.lowering import Lowering, lowering
 from reprise.oracle.crash import SIMILAR, parse_key, same_defect
-from reprise.oracle.judge import Judge
 from reprise.oracle.verdict import Judgement, Severity, Verdict
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.interface import Ended, Job, Outcome
@@ -118,8 +120,9 @@ class Trials:
     """Tries programs on ``target`` for the defect ``aim``; ``jobs`` of its processes at a time.
 
     Answers do not depend on ``jobs``. ``exact``: a program shows the defect only if, besides the
-    passes that cure it, the symptom is the same, as far as symptoms can tell. Raises TargetError
-    where the target cannot be started. Close it, or use it as a context manager.
+    passes that cure it, the symptom is the same, as far as symptoms can tell. ``memory`` (may be
+    set later): answers of earlier trials, which are taken for those of these. Raises TargetError where
+    the target cannot be started. Close it, or use it as a context manager.
     """
 
     def __init__(
@@ -136,9 +139,10 @@ class Trials:
         self.count = Count()
         self.jobs = jobs
         self.exact = exact
+        self.memory: Memory | None = None
         self._lowering: Lowering = lowering(target.lowering)
         emulation = EMULATION if EMULATION in target.modes else None
-        self._judge = Judge(target.modes, emulation=emulation, share=0.0)
+        self._judge = ModelJudge(target.modes, emulation=emulation, share=0.0)
         self._oracle = JudgeOracle(self._judge)
         self._pool = WorkerPool(target, jobs, limits)
         self._threads = ThreadPoolExecutor(jobs, "trial")
@@ -154,16 +158,42 @@ class Trials:
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
         self._pool.close()
+        if self.memory is not None:
+            self.memory.close()
 
     def judge(self, program: Program) -> Judgement:
         """The full verdict on a program, with pass ablation: what a campaign would say."""
+        return self.examine(program)[1].judgement
+
+    def examine(self, program: Program) -> tuple[bytes, Examination]:
+        """What the target is given for a program, and all that the oracle says of it."""
         model = self._lower(program)
         if isinstance(model, Judgement):
-            return model
+            return b"", Examination(model)
         examination = self._oracle(program, model, self._pool)
         self.count.runs += 1
         _check_started(examination.outcome)
-        return examination.judgement
+        return model, examination
+
+    def passes(self, model: bytes) -> tuple[str, ...]:
+        """The passes of the target that ablation could blame for what it does to a model."""
+        return self._pool.passes(model)
+
+    def baseline(self, program: Program) -> tuple[Array, ...] | None:
+        """The outputs in the target's least optimised mode; None if it fails."""
+        model = self._lower(program)
+        if isinstance(model, Judgement):
+            return None
+        mode = self._judge.baseline or self._judge.tested
+        outcome = self._pool.run(Job(model, program.inputs, (mode,)))
+        self.count.runs += 1
+        _check_started(outcome)
+        result = outcome.results.get(mode)
+        return None if result is None else result.outputs
+
+    def versions(self) -> dict[str, str]:
+        """Of the compiler. Raises TargetError if it cannot be started."""
+        return self._pool.start()
 
     def try_one(self, program: Program) -> Trial:
         """Whether a program shows the defect."""
@@ -172,11 +202,19 @@ class Trials:
             known = self._known.get(key)
             self.count.trials += 1
             self.count.known += known is not None
-        if known is None:
+        if known is not None:
+            return known
+        remembered = self.memory.get(key) if self.memory is not None else None
+        if remembered is not None:
+            shown, runs = remembered
+            known = Trial(Shown(shown), Judgement(Verdict.UNDECIDED, "", "as before"), runs)
+        else:
             known = self._try(program)
-            with self._lock:
-                self._known[key] = known
-                self.count.shown[known.shown] += 1
+        with self._lock:
+            self._known[key] = known
+            self.count.shown[known.shown] += 1
+            if remembered is None and self.memory is not None:
+                self.memory.put(key, known.shown.value, known.runs)
         return known
 
     def try_all(self, programs: Iterable[Program]) -> Iterator[Trial]:
@@ -272,7 +310,7 @@ class Trials:
         return Shown.SAME if same else Shown.OTHER
 
 
-def _beside(again: Outcome, outcome: Outcome, judge: Judge) -> Outcome:
+def _beside(again: Outcome, outcome: Outcome, judge: ModelJudge) -> Outcome:
     """A rerun of the tested mode, with the baseline's result as it was."""
     results = dict(again.results)
     if judge.baseline is not None and judge.baseline in outcome.results:

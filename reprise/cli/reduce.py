@@ -1,0 +1,113 @@
+"""``reprise reduce``: a program that fails in, the smallest that fails alike out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+
+from reprise.cli.fuzz import Duration
+from reprise.cli.main import Exit
+from reprise.cli.output import counted, wants_colour
+
+
+@click.command(short_help="Make a failing program as small as it can be.")
+@click.argument("subject", metavar="FINDING|MODEL|PROGRAM", type=click.Path(path_type=Path))
+@click.option(
+    "--target", metavar="NAME[:DEVICE][@PYTHON]",
+    help="On what it fails. [default: the finding's own target]",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR",
+    help="A folder for the result; one that holds a reduction already goes on from there. "
+    "[default: FINDING/reduced, or NAME-reduced]",
+)  # fmt: skip
+@click.option(
+    "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Processes of the target; 0: one for each processor.",
+)  # fmt: skip
+@click.option("--runs", type=click.IntRange(1), metavar="N", help="Stop after so many runs.")
+@click.option(
+    "--time", "seconds", type=Duration(), metavar="TIME", help="Stop after so long (90s, 30m)."
+)
+@click.option(
+    "--inputs", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.npz",
+    help="Values of inputs. [default: the finding's, or NAME.npz beside the file]",
+)  # fmt: skip
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="S",
+    help="For the values of inputs that have none.",
+)  # fmt: skip
+@click.option(
+    "--timeout", default=60.0, type=Duration(), metavar="TIME",
+    help="How long the target may take for one program. [default: 60s]",
+)  # fmt: skip
+@click.option(
+    "--memory", default=4096, show_default=True, type=click.IntRange(0), metavar="MIB",
+    help="How much memory the target may take; 0: no limit.",
+)  # fmt: skip
+def reduce(
+    subject: Path,
+    target: str | None,
+    out: Path | None,
+    jobs: int,
+    runs: int | None,
+    seconds: float | None,
+    inputs: Path | None,
+    seed: int,
+    timeout: float,
+    memory: int,
+) -> int:
+    """Make a failing program as small as it can be, without losing the failure.
+
+    Takes a finding's folder (or RUN/ID), a .uir program or an ONNX model. Nodes are cut away,
+    extents and ranks shrunk, attributes, element types and values simplified, as long as the
+    verdict and the defect stay the same. The result is a folder like a finding's. Ctrl-C keeps
+    the smallest program so far; the same command goes on from there.
+
+    Exit code: 0 reduced (or small already), 2 an option or the target is bad or the program does
+    not show the defect there, 130 stopped.
+    """
+    from reprise.distill.reduce import Budget, Stop
+    from reprise.distill.session import reduce_subject
+    from reprise.distill.subject import read_subject
+    from reprise.distill.watching import LiveWatch, PlainWatch
+    from reprise.lang.display import printable
+    from reprise.solve.signatures import Signatures
+    from reprise.targets.process import Limits
+
+    signatures = Signatures.load()
+    read = read_subject(subject, target, signatures, inputs=inputs, seed=seed)
+    if out is None:
+        inside = read.detail is not None
+        out = read.origin / "reduced" if inside else Path(f"{subject.stem}-reduced")
+    live = LiveWatch() if wants_colour(sys.stderr) else None
+    with live or nullcontext():
+        report = reduce_subject(
+            read,
+            signatures,
+            out,
+            limits=Limits(seconds=timeout, memory_mib=memory),
+            jobs=jobs or os.cpu_count() or 1,
+            budget=Budget(runs, seconds),
+            watch=live or PlainWatch(),
+        )
+    for line in report.text.splitlines():
+        click.echo(printable(line))
+    before, after = report.before, report.after
+    click.echo(
+        f"{counted(before.nodes, 'node')} -> {after.nodes}, {before.elements} elements -> "
+        f"{after.elements}, in {counted(report.trials, 'trial')}, {counted(report.runs, 'run')}, "
+        f"{report.seconds:.1f} s"
+    )
+    known = f", known: {report.rule}" if report.rule else ""
+    verdict = report.judgement.verdict.value.replace("_", " ")
+    click.echo(printable(f"{verdict}{known}: {' '.join(report.judgement.title.split())[:160]}"))
+    if report.stop is not Stop.MINIMAL:
+        why = "the budget is spent" if report.stop is Stop.BUDGET else "stopped"
+        click.echo(f"not minimal: {why}; the same command goes on from here")
+    click.echo(f"in {out}")
+    return Exit.INTERRUPTED if report.stop is Stop.INTERRUPTED else Exit.OK
