@@ -348,7 +348,7 @@ class Holds:
         tensor = place.tensors.get(self.of)
         if tensor is None:
             return False
-        if self.relation in _VALUES and tensor.role is not Role.INITIALIZER:
+        if self.relation in VALUE_RELATIONS and tensor.role is not Role.INITIALIZER:
             return False  # not known, whichever way one asks
         return self._of_tensor(tensor, place.around) != self.negated
 
@@ -376,19 +376,20 @@ class Holds:
             case "graph_output":
                 return tensor.id in around.outputs
             case _:
-                return _VALUES[self.relation] in around.values(tensor)
+                return VALUE_RELATIONS[self.relation] in around.values(tensor)
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset((self.of,))
 
 
-_VALUES = {
+VALUE_RELATIONS = {
     "has_nan": "value_nan",
     "has_inf": "value_inf",
     "has_negzero": "value_negzero",
     "integral": "value_integral",
 }
+"""Relations about the elements of a stored tensor, and the facts behind them."""
 
 
 @dataclass(frozen=True, slots=True)

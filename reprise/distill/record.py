@@ -1,0 +1,76 @@
+"""What distilling leaves: the rule, and a record of every experiment that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from reprise.distill.asking import Answer, Asked
+from reprise.distill.conditions import Condition
+from reprise.distill.draft import Draft
+from reprise.distill.sampling import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A question to the target. ``dimension``: what was varied, ``before`` and ``after`` what the
+    pattern said and, were it kept, would say of it. ``programs``: those tried, by key, with what
+    they did. ``why``: what was concluded."""
+
+    dimension: str
+    before: str
+    after: str
+    programs: tuple[tuple[str, Answer], ...]
+    kept: bool
+    why: str
+
+    def count(self, answer: Answer) -> int:
+        return sum(given is answer for _, given in self.programs)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample as a test of the rule: ``match`` or ``no_match``."""
+
+    kind: str
+    title: str
+    sample: Sample
+
+
+@dataclass
+class Record:
+    """``reasons``: of each condition that is in the rule, why. ``fresh``: how many fresh programs
+    the last joint check tried, and how many of them triggered. ``complete``: neither a budget nor
+    Ctrl-C cut it short. ``interrupted`` says where it was if one did."""
+
+    experiments: list[Experiment] = field(default_factory=list)
+    reasons: dict[Condition, str] = field(default_factory=dict)
+    fresh: tuple[int, int] = (0, 0)
+    complete: bool = False
+    interrupted: str = ""
+    asked: int = 0
+    runs: int = 0
+    seconds: float = 0.0
+
+    def add(
+        self,
+        dimension: str,
+        before: str,
+        after: str,
+        programs: Sequence[Asked],
+        kept: bool,
+        why: str,
+    ) -> None:
+        tried = tuple((asked.key, asked.answer) for asked in programs)
+        self.experiments.append(Experiment(dimension, before, after, tried, kept, why))
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """A rule made from a program that shows a defect. ``text``: the ``.rules`` file, with tests;
+    ``triggers``: programs that show the defect and that the draft matches."""
+
+    draft: Draft
+    text: str
+    record: Record
+    triggers: tuple[Sample, ...]
