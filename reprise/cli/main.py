@@ -59,6 +59,10 @@ class Exit(IntEnum):
         ),
         "compare": ("reprise.cli.compare:compare", "Compare runs: guided, unguided, many seeds."),
         "gen": ("reprise.cli.gen:gen", "Write programs, without running them."),
+        "triage": (
+            "reprise.cli.triage:triage",
+            "Go through a run's findings, and write bug reports.",
+        ),
         "regress": (
             "reprise.cli.regress:regress",
             "Say which known bugs still fire, in which versions of their targets.",

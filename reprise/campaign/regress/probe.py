@@ -101,7 +101,8 @@ class Probe:
     @property
     def judge(self) -> Judge:
         emulation = EMULATION if EMULATION in self.target.modes else None
-        return Judge(self.target.modes, emulation=emulation, share=1.0)
+        share = 1.0 if len(self.target.modes) > 1 else 0.0  # one mode: nothing is compared
+        return Judge(self.target.modes, emulation=emulation, share=share)
 
     def observe(
         self,

@@ -60,8 +60,8 @@ def remarks(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         where = f"{cell.rule}, {heading(cell.target, cell.version)}"
         if cell.contradicts:
-            says = "includes" if cell.expected else "leaves out"
-            yield f'{where}: {SIGNS[cell.state]}, but affects "{cell.affects}" {says} it'
+            says = "includes it" if cell.expected else "leaves it out"
+            yield f'{where}: {SIGNS[cell.state]}, but affects "{cell.affects}" {says}'
         if cell.state is State.DIFFERS:
             shown = next(t for t in cell.tried if t.is_witness and t.seen.symptoms)
             yield f"{where}: {', '.join(shown.seen.symptoms)} ({shown.label}): {shown.seen.title}"

@@ -1,0 +1,148 @@
+"""Going through a run's defects: shows each, takes a decision, writes the report.
+
+Who decides is passed in: a person at a terminal, or nobody (then every new defect gets a report).
+What is decided is kept at once, so an interruption loses nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from reprise.cache import write_whole
+from reprise.campaign.records import Defect
+from reprise.campaign.triage.bugreport import bug_report
+from reprise.campaign.triage.decisions import Decided, Decision, Decisions
+from reprise.campaign.triage.novelty import Item
+from reprise.oracle.verdict import Severity
+from reprise.patterns.truth import Truth
+
+REPORTS = "reports"
+"""The folder of a run in which reports are, unless told otherwise."""
+REPORT = "report.md"
+_PROGRAM_LINES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A decision and a remark to keep with it."""
+
+    decision: Decision
+    note: str = ""
+
+
+class Decider(Protocol):
+    """Decides about one defect, which has been shown; None ends the session."""
+
+    def __call__(self, item: Item, /) -> Choice | None: ...
+
+
+class Watch(Protocol):
+    """Where things are shown."""
+
+    def show(self, lines: Sequence[str], /) -> None: ...
+
+
+def report_all_new(item: Item, /) -> Choice:
+    """The decision of nobody: a report on what is new, nothing about what is known."""
+    return Choice(Decision.REPORT if item.is_new else Decision.SKIP)
+
+
+@dataclass
+class Triage:
+    """A session over some items of a run, into the folder ``out``. ``target``: its name."""
+
+    decisions: Decisions
+    target: str
+    out: Path
+
+    def go(self, items: Sequence[Item], decide: Decider, watch: Watch) -> list[Path]:
+        """Take the items one by one; the reports that were written."""
+        written = []
+        for number, item in enumerate(items, 1):
+            head = f"[{number} of {len(items)}] "
+            watch.show([head + line if n == 0 else line for n, line in enumerate(shown(item))])
+            choice = decide(item)
+            if choice is None:
+                break
+            if choice.decision is Decision.SKIP:
+                continue
+            path = None
+            if choice.decision is Decision.REPORT:
+                path = self.write(item)
+                written.append(path)
+                watch.show([f"  written: {path}"])
+            kept = Decided(
+                choice.decision, item.finding.id, choice.note, "" if path is None else str(path)
+            )
+            self.decisions.decide(item.defect.key, kept)
+        return written
+
+    def write(self, item: Item) -> Path:
+        """Write a report, with the files that go with it beside it."""
+        report = bug_report(item, self.target)
+        folder = self.out / item.finding.id
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in report.files:
+            shutil.copyfile(item.folder / name, folder / name)
+        write_whole(folder / REPORT, report.text.encode("utf-8", "backslashreplace"))
+        return folder / REPORT
+
+
+def still_open(items: Sequence[Item], decisions: Decisions) -> list[Item]:
+    """The items about which nothing is decided."""
+    return [item for item in items if decisions.is_open(item.defect.key)]
+
+
+def shown(item: Item) -> Iterator[str]:
+    """An item for people: what happened, the program, and what it is near to."""
+    defect, detail = item.defect, item.detail
+    what = " and ".join(v.value.replace("_", " ") for v in defect.verdicts)
+    low = ", minor" if defect.severity is Severity.LOW else ""
+    state = "new" if item.is_new else f"known: {defect.rule}"
+    yield f"{defect.id}, finding {item.finding.id}: {what}{low}, {state}, {_times(defect)}"
+    yield f"  {' '.join(detail.title.split())[:300]}"
+    confirmation = detail.confirmation
+    if confirmation is not None and confirmation.flaky:
+        yield f"  flaky: the same {confirmation.agreed} of {confirmation.runs} times"
+    for line in _differences(item):
+        yield f"  {line}"
+    if item.text:
+        yield f"  the program{' (reduced)' if item.is_reduced else ''}:"
+        lines = item.text.rstrip().splitlines()
+        yield from (f"    {line[:120]}" for line in lines[:_PROGRAM_LINES])
+        if len(lines) > _PROGRAM_LINES:
+            yield f"    ... {len(lines) - _PROGRAM_LINES} more lines in {item.folder}/program.uir"
+    yield from _near(item)
+    for other in item.similar:
+        yield f"  alike in this run: {other.id}: {' '.join(other.title.split())[:160]}"
+    yield f"  in {item.folder}"
+
+
+def _times(defect: Defect) -> str:
+    return f"{defect.count} report{'' if defect.count == 1 else 's'}"
+
+
+def _differences(item: Item) -> Iterator[str]:
+    for one in item.detail.evidence.get("differences", ())[:2]:
+        yield f"output {one['output']}: {one['actual']}, expected {one['expected']}"
+    ablation = item.detail.evidence.get("ablation")
+    if ablation and ablation["cures"]:
+        yield f"cured without: {', '.join(ablation['cures'])}"
+
+
+def _near(item: Item) -> Iterator[str]:
+    if not item.nearest:
+        yield "  no rule is near"
+    for near in item.nearest:
+        match near.certainty:
+            case Truth.YES:
+                said = "matches"
+            case Truth.UNKNOWN:
+                said = f"may match: {near.why}"
+            case Truth.NO:
+                said = f"{near.met} of {near.conditions} conditions, not {near.why}"
+        yield f"  {near.rule} ({near.title}): {' '.join(said.split())[:300]}"
