@@ -65,13 +65,21 @@ def defaults(
     operands: list[TensorType | None],
     attributes: Mapping[str, Attribute],
 ) -> dict[str, Attribute]:
-    """What the attributes would be, were none given that need not be."""
+    """What the attributes would be, were none given that need not be. Where that is refused (one
+    of two must be given), what each would be, were it alone not given."""
     required = {a.name for a in signature.plan.attributes if a.required}
     try:
         given = {name: value for name, value in attributes.items() if name in required}
         return dict(signature.check(operands, given).attributes)
     except SignatureError:
-        return {}
+        pass
+    found: dict[str, Attribute] = {}
+    for name in attributes:
+        rest = {n: value for n, value in attributes.items() if n != name}
+        typing = signature.attempt(operands, rest)
+        if typing is not None and name in typing.attributes:
+            found[name] = typing.attributes[name]
+    return found
 
 
 def dtype_rank(dtype: str | None) -> int:

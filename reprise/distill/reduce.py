@@ -12,8 +12,12 @@ so the result does not depend on how many workers there are. Answers are kept in
 reduction that was interrupted comes back to where it was without running anything twice. What a
 budget allows is counted in the same order.
 
-A defect must not be swapped for another on the way (*slippage*). That is decided by the trials:
-see :class:`~reprise.distill.trials.Trials`, ``exact``.
+A defect must not be swapped for another on the way (*slippage*). The trials see to that where a
+pass is to blame: only what the same passes cure, with the same symptom, is the same
+(:class:`~reprise.distill.trials.Trials`, ``exact``). Where none is known to be, symptoms are all
+there is, and two defects may share one (any kernel may divide by zero). So the shortest failing
+beginning of the program is looked for first: of several defects it holds the first, and its last
+node is part of it. From then on, the program must end with that operator.
 """
 
 from __future__ import annotations
@@ -28,7 +32,16 @@ from typing import Protocol
 from reprise.distill.cost import Cost, structure_cost, uir_cost
 from reprise.distill.flow import Flow
 from reprise.distill.forms import Form, UirForm
-from reprise.distill.passes import STRUCTURE, TYPES, VALUES, Pass, Place, State
+from reprise.distill.passes import (
+    BEGINNING,
+    MERGERS,
+    STRUCTURE,
+    TYPES,
+    VALUES,
+    Pass,
+    Place,
+    State,
+)
 from reprise.distill.rederive import Rederiver
 from reprise.distill.trials import Shown, Trials
 from reprise.oracle.verdict import Verdict
@@ -92,7 +105,8 @@ class _Spent(Exception):
 class Reducer:
     """Reduces programs of one form with one set of trials.
 
-    ``start``: a program that shows the defect. :attr:`reduced` is there at any time, so that it can
+    ``start``: a program that shows the defect. ``last``: the operator that it has to end with, once
+    that is known. :attr:`reduced` is there at any time, so that it can
     be kept if :meth:`run` is interrupted.
     """
 
@@ -108,15 +122,16 @@ class Reducer:
         self.trials = trials
         self.budget = budget or Budget()
         self.watch = watch
-        self.passes: Sequence[Pass] = STRUCTURE
+        self.passes: Sequence[Pass] = (*STRUCTURE, *MERGERS)
         self.rederive: Rederiver | None = None
         if isinstance(form, UirForm):
-            self.passes = (*STRUCTURE, *TYPES, *VALUES)
+            self.passes = (*STRUCTURE, *TYPES, *VALUES, *MERGERS)
             self.rederive = Rederiver(form.signatures)
         flow = form.flow(start)
         cost = self._cost(flow)
         if cost is None:
             raise ValueError("the program to reduce is no program")
+        self.last: str | None = None
         self.reduced = Reduced(start, flow, cost, self._elements(flow))
         self._begin = time.monotonic()
 
@@ -125,7 +140,11 @@ class Reducer:
         KeyboardInterrupt, passes through and leaves :attr:`reduced` as it was."""
         self._begin = time.monotonic()
         try:
-            while self._round():
+            self._round(BEGINNING)
+            aim = self.trials.aim
+            if aim is None or not aim.cures:
+                self.last = self.reduced.flow.steps[-1].op
+            while self._round(self.passes):
                 pass
             self.reduced.stop = Stop.MINIMAL
         except _Spent:
@@ -134,10 +153,10 @@ class Reducer:
             self.reduced.seconds += time.monotonic() - self._begin
         return self.reduced
 
-    def _round(self) -> bool:
+    def _round(self, passes: Sequence[Pass]) -> bool:
         """Every pass, to its end; whether any found something."""
         before = self.reduced.cost
-        for edit in self.passes:
+        for edit in passes:
             place: Place | None = ()
             while place is not None:
                 place = self._first(edit, place)
@@ -166,7 +185,7 @@ class Reducer:
         careful = self.trials.aim is None or self.trials.aim.verdict is Verdict.WRONG_RESULT
         state = State(now.flow, self.form, self.rederive, careful)
         for place, flow in edit(state, start):
-            if flow is None:
+            if flow is None or (self.last is not None and flow.steps[-1].op != self.last):
                 continue
             cost = self._cost(flow)
             if cost is None or cost >= now.cost:

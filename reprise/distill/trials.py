@@ -121,8 +121,8 @@ class Trials:
 
     Answers do not depend on ``jobs``. ``exact``: a program shows the defect only if, besides the
     passes that cure it, the symptom is the same, as far as symptoms can tell. ``memory`` (may be
-    set later): answers of earlier trials, which are taken for those of these. Raises TargetError where
-    the target cannot be started. Close it, or use it as a context manager.
+    set later): answers of earlier trials, which are taken for those of these. Raises TargetError
+    where the target cannot be started. Close it, or use it as a context manager.
     """
 
     def __init__(

@@ -9,8 +9,21 @@ program.
 """
 
 from reprise.distill.passes.state import Pass, Place, Proposals, State
-from reprise.distill.passes.structure import STRUCTURE
+from reprise.distill.passes.structure import BEGINNING, STRUCTURE, mergers
 from reprise.distill.passes.types import TYPES
 from reprise.distill.passes.values import VALUES
 
-__all__ = ["STRUCTURE", "TYPES", "VALUES", "Pass", "Place", "Proposals", "State"]
+MERGERS: tuple[Pass, ...] = (mergers,)
+"""Last of all: a source that is read twice ties together what could have shrunk apart."""
+
+__all__ = [
+    "BEGINNING",
+    "MERGERS",
+    "STRUCTURE",
+    "TYPES",
+    "VALUES",
+    "Pass",
+    "Place",
+    "Proposals",
+    "State",
+]

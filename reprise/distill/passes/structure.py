@@ -1,8 +1,10 @@
 """Passes over the graph: fewer outputs, fewer nodes, fewer sources.
 
-Graph cuts come first: whole stretches of nodes are taken out, the largest first (delta debugging),
-and what others read of them becomes an input or a constant with the value that it had. Then single
-nodes are bypassed and sources merged. These passes work on any form.
+First the shortest failing beginning of the program is looked for: it ends with a node that the
+failure needs, and nothing before that node fails alike. Graph cuts come next: whole stretches of
+nodes are taken out, the largest first (delta debugging), and what others read of them becomes an
+input or a constant with the value that it had. Then single nodes are bypassed and sources merged.
+These passes work on any form.
 """
 
 from __future__ import annotations
@@ -12,6 +14,15 @@ from dataclasses import replace
 
 from reprise.distill.flow import Flow, Step
 from reprise.distill.passes.state import Pass, Place, Proposals, State
+
+
+def beginnings(state: State, start: Place) -> Proposals:
+    """Only so many of the first nodes, by bisection; what nobody reads any more is an output."""
+    flow, count = state.flow, len(state.flow.steps)
+    kept = count // 2
+    while 0 < kept < count:
+        yield (), flow.without(range(kept, count), {}, stored=False)
+        kept += max((count - kept) // 2, 1)
 
 
 def outputs(state: State, start: Place) -> Proposals:
@@ -145,4 +156,5 @@ def _same_type(state: State, a: str, b: str) -> bool:
     return first is not None and first == second and first.dtype is not None
 
 
-STRUCTURE: tuple[Pass, ...] = (outputs, cuts, producers, bypasses, outputs, operands, mergers)
+BEGINNING: tuple[Pass, ...] = (beginnings,)
+STRUCTURE: tuple[Pass, ...] = (outputs, cuts, producers, bypasses, outputs, operands)
