@@ -2,7 +2,8 @@
 that only ever goes down ends.
 
 A cost is a tuple, compared from the left: nodes, outputs, sources, elements, empty extents, ranks,
-attributes that are not at their default, their size, element types, stored constants, values.
+attributes that are not at their default, attributes that are written out, their size, element
+types, stored constants, values.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 
 from reprise.distill.flow import Flow, Source
 from reprise.distill.forms import typed_steps, types_of
+from reprise.distill.spelled import off_default, plain_given
 from reprise.lang.dtypes import DTYPES
-from reprise.solve.signatures import Signature, Signatures
+from reprise.solve.signatures import Signatures
 from reprise.uir.graph import Attribute, Scalar, TensorType
-from reprise.uir.inference import SignatureError
 
 Cost = tuple[float, ...]
 
@@ -46,40 +47,17 @@ def uir_cost(flow: Flow, signatures: Signatures) -> Cost | None:
     if typed is None:
         return None
     types = types_of(flow, typed)
-    off, size = 0, 0.0
+    off, given, size = 0, 0, 0.0
     for step, typing in zip(flow.steps, typed, strict=True):
         operands = [None if name is None else types[name] for name in step.inputs]
-        default = defaults(signatures[step.op], operands, typing.attributes)
-        for name, value in typing.attributes.items():
-            if name not in default or default[name] != value:
-                off += 1
-            size += _size(value)
+        signature = signatures[step.op]
+        off += len(off_default(signature, operands, typing.attributes))
+        given += len(plain_given(signature, step.given))
+        size += sum(_size(value) for value in typing.attributes.values())
     kinds = sum(dtype_rank(type.dtype) for type in types.values())
     stored = sum(1 for source in flow.sources if source.stored)
     values = sum(value_cost(source) for source in flow.sources)
-    return (*structure_cost(flow, types), off, size, kinds, stored, values)
-
-
-def defaults(
-    signature: Signature,
-    operands: list[TensorType | None],
-    attributes: Mapping[str, Attribute],
-) -> dict[str, Attribute]:
-    """What the attributes would be, were none given that need not be. Where that is refused (one
-    of two must be given), what each would be, were it alone not given."""
-    required = {a.name for a in signature.plan.attributes if a.required}
-    try:
-        given = {name: value for name, value in attributes.items() if name in required}
-        return dict(signature.check(operands, given).attributes)
-    except SignatureError:
-        pass
-    found: dict[str, Attribute] = {}
-    for name in attributes:
-        rest = {n: value for n, value in attributes.items() if n != name}
-        typing = signature.attempt(operands, rest)
-        if typing is not None and name in typing.attributes:
-            found[name] = typing.attributes[name]
-    return found
+    return (*structure_cost(flow, types), off, given, size, kinds, stored, values)
 
 
 def dtype_rank(dtype: str | None) -> int:

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from reprise.distill.flow import Flow, Source, Step
+from reprise.distill.spelled import off_default
 from reprise.solve.signatures import Signatures
 from reprise.synth.values import ordinary
 from reprise.uir.graph import Array, Graph, Role, Tensor, TensorType
@@ -90,7 +91,10 @@ class UirForm:
                 None if name is None else (name, type)
                 for name, type in zip(step.outputs, typing.outputs, strict=False)
             ]
-            given = frozenset(step.given & typing.attributes.keys())
+            signature = self.signatures[step.op]
+            types = [None if t is None else t.type for t in operands]
+            given = step.given & typing.attributes.keys()
+            given |= {*off_default(signature, types, typing.attributes)}
             node = graph.add_node(step.op, operands, outputs, typing.attributes, given=given)
             tensors.update((t.name, t) for t in node.outputs if t is not None)
         for source in waiting:

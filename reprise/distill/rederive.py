@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from reprise.distill.flow import Flow, Source, Step
+from reprise.distill.spelled import plain, plain_given
 from reprise.solve.plan import Normalise
 from reprise.solve.sampling import Sampler
 from reprise.solve.signatures import Signature, Signatures
@@ -163,8 +164,9 @@ class _Work:
             for name, type in zip(step.outputs, typing.outputs, strict=False):
                 if name is not None:
                     self.new[name] = type
-            given = step.given | {n for n in proposal if n not in step.attributes}
-            return replace(step, attributes=dict(typing.attributes), given=frozenset(given))
+            given = plain_given(signature, step.given)
+            given |= {n for n in proposal if n not in step.attributes}
+            return replace(step, attributes=dict(typing.attributes), given=given)
         return None
 
     def _proposals(
@@ -254,12 +256,6 @@ class _Work:
             name, type.dtype, fitted(source, type, last=self.last), source.stored
         )
         self.new[name] = type
-
-
-def plain(signature: Signature, attributes: Attributes) -> dict[str, Attribute]:
-    """Attributes without their second, short spellings."""
-    short = {a.short for a in signature.plan.attributes if a.short and a.name in attributes}
-    return {name: value for name, value in attributes.items() if name not in short}
 
 
 def _typing(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from reprise.distill.cost import SIMPLE_DTYPES, defaults, dtype_rank
+from reprise.distill.cost import SIMPLE_DTYPES, dtype_rank
 from reprise.distill.flow import Flow, Source, Step
 from reprise.distill.passes.state import Pass, Place, Proposals, State
-from reprise.distill.rederive import fitted, plain
+from reprise.distill.rederive import fitted
+from reprise.distill.spelled import off_default, plain, plain_given, required
 from reprise.lang.dtypes import DTYPES
 from reprise.uir.graph import Attribute, Scalar, TensorType
 
@@ -56,7 +57,7 @@ def defaulted(state: State, start: Place) -> Proposals:
     flow = state.flow
     for number in range(start[0] if start else 0, len(flow.steps)):
         step = flow.steps[number]
-        off = list(_off_default(state, step))
+        off = _free_to_drop(state, step)
         for names in ([off] if len(off) > 1 else []) + [[name] for name in off]:
             kept = {n: v for n, v in _plain(state, step).items() if n not in names}
             yield (number,), _edited(state, number, step, kept)
@@ -176,21 +177,22 @@ def _plain(state: State, step: Step) -> dict[str, Attribute]:
     return plain(state.rederive.signatures[step.op], step.attributes)
 
 
-def _off_default(state: State, step: Step) -> Iterator[str]:
+def _free_to_drop(state: State, step: Step) -> list[str]:
+    """The attributes that are written out, or not at their default, and need not be."""
     assert state.rederive is not None
+    signature = state.rederive.signatures[step.op]
     operands = [None if name is None else state.types[name] for name in step.inputs]
-    usual = defaults(state.rederive.signatures[step.op], operands, step.attributes)
-    required = {a.name for a in state.rederive.signatures[step.op].plan.attributes if a.required}
-    for name, value in _plain(state, step).items():
-        if name not in required and usual.get(name) != value:
-            yield name
+    odd = {*off_default(signature, operands, step.attributes)}
+    odd |= plain_given(signature, step.given)
+    return [n for n in _plain(state, step) if n in odd and n not in required(signature)]
 
 
 def _edited(
     state: State, number: int, step: Step, attributes: Mapping[str, Attribute]
 ) -> Flow | None:
     assert state.rederive is not None
-    given = frozenset(step.given & attributes.keys())
+    signature = state.rederive.signatures[step.op]
+    given = plain_given(signature, step.given) & attributes.keys()
     edited = replace(step, attributes=attributes, given=given)
     return state.rederive(state.flow, state.types, steps={number: edited})
 
