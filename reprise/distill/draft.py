@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import combinations
 
 from reprise.distill.conditions import (
     Among,
@@ -47,8 +47,8 @@ class DraftNode:
     ``ops``: one of these operators, sorted; none of them: any operator. ``label``: the set or
     category that they are, printed in their place. ``operands``: names of tensors, None for one
     that is left out, :data:`ANYTHING`; with ``more``, further operands may follow; ``unordered``:
-    they come in any order. ``name`` (without ``_``) is the name of the first result too; the
-    second is called ``name_1``.
+    the first two come in either order. ``name`` (without ``_``) is the name of the first result
+    too; the second is called ``name_1``.
     """
 
     name: str
@@ -254,16 +254,22 @@ def _argument(condition: Condition) -> str:
 
 def _line(node: DraftNode, used: set[str], inline: Sequence[Condition]) -> str:
     op = node.label or "|".join(node.ops) or "any"
-    arguments = [
-        "none" if t is None else t if t == ANYTHING or t in used else "_" for t in node.operands
-    ]
-    arguments += map(_argument, inline)
+    arguments = list(map(_argument, inline))
     if node.more:
         arguments.append("...")
-    start, end = ("{", "}") if node.unordered else ("(", ")")
+    orders = [node.operands]
+    start, end = "(", ")"
+    if node.unordered and len(node.operands) == 2 and not node.more:
+        start, end = "{", "}"
+    elif node.unordered:
+        orders.append(_swapped(node.operands))
+    calls = []
+    for order in orders:
+        operands = ["none" if t is None else t if t in {ANYTHING, *used} else "_" for t in order]
+        calls.append(f"{op}{start}{', '.join([*operands, *arguments])}{end}")
     further = [int(t.partition("_")[2] or 0) for t in used if maker(t) == node.name]
     results = [node.name, *(f"{node.name}_{i}" for i in range(1, max(further, default=0) + 1))]
-    return f"{', '.join(results)} = {op}{start}{', '.join(arguments)}{end}"
+    return f"{', '.join(results)} = {' or '.join(calls)}"
 
 
 def _is_context(condition: Condition) -> bool:
@@ -320,7 +326,7 @@ def _bindings(
         return
     orders: Iterable[tuple[str | None, ...]] = (wanted,)
     if line.unordered:
-        orders = dict.fromkeys(permutations(wanted))
+        orders = dict.fromkeys((wanted, _swapped(wanted)))
     for order in orders:
         found = dict(tensors)
         pairs: list[tuple[str | None, Tensor | None]] = [
@@ -333,6 +339,10 @@ def _bindings(
         ]
         if all(_bind(found, name, tensor) for name, tensor in pairs):
             yield found
+
+
+def _swapped(operands: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    return (*operands[1::-1], *operands[2:])
 
 
 def _bind(found: dict[str, Tensor], name: str | None, tensor: Tensor | None) -> bool:

@@ -53,6 +53,8 @@ _RANKS = (0, 1, 2, 3, 4, 5)
 _FLOATS = (0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 7.0)
 _CHUNK = 4
 """Samples are asked about in groups of so many, whatever the number of jobs."""
+_MOST_RIGHT = 80
+"""So many triggers, the latest, are compared with what does not trigger."""
 _ROUNDS = 6
 """Of the joint check."""
 
@@ -86,6 +88,7 @@ def silent(step: str, asked: int, draft: Draft) -> None:
 
 
 Accept = Callable[[Place], bool]
+Learn = Callable[[Condition], bool]
 
 
 class Generaliser:
@@ -115,6 +118,7 @@ class Generaliser:
         self.triggers: list[Sample] = [Sample(program, self.place)]
         self.passing: list[Sample] = []
         self.said_no: set[str] = set()
+        self.needed: set[Condition] = set()
 
     def run(self) -> None:
         """All dimensions, then the joint check. Raises Spent, TargetError; KeyboardInterrupt passes
@@ -142,6 +146,7 @@ class Generaliser:
         yield "attributes", self._attributes
         yield "extents", self._extents
         yield "ranks", self._ranks
+        yield "order of operands", self._orders
         yield "element types", self._dtypes
         yield "operators", self._operators
         yield "what follows from the rest", self._implied
@@ -195,42 +200,54 @@ class Generaliser:
         dropped: Sequence[Condition],
         wishes: Sequence[Sequence[Wish]],
         *,
-        learn: Callable[[Condition], bool] | None = None,
+        learn: Learn | None = None,
         into: Sequence[Condition] = (),
-        forced: bool = True,
     ) -> bool:
-        """Drop ``dropped`` (putting ``into`` in their place) if all samples trigger.
-
-        ``wishes``: what each sample must have. ``learn``: which conditions may take their place if
-        only some trigger. ``forced``: whether samples must violate ``dropped``."""
+        """Drop ``dropped`` (putting ``into`` in their place) if all samples trigger, all of which
+        violate it. ``wishes`` and ``learn`` as for :meth:`_attempt`."""
         dropped = [c for c in dropped if c in self.draft.conditions]
-        before = ", ".join(map(str, dropped)) or "nothing"
+        accept: Accept = lambda place: not holds_all(dropped, place)  # noqa: E731
         relaxed = self.draft.without(*dropped).with_(*into)
-        accept = (lambda p: not holds_all(dropped, p)) if forced and dropped else None
         few = self._draw(dimension, relaxed, wishes, accept)
-        if not few and dropped and forced:
-            found = self._coupled(dimension, dropped, into, wishes)
-            if found is not None:
-                dropped = found
-                before = ", ".join(map(str, dropped))
-                relaxed = self.draft.without(*dropped).with_(*into)
-                few = self._draw(dimension, relaxed, wishes, accept)
         if not few:
-            self.record.add(dimension, before, before, (), False, "no other program can be made")
-            return False
+            dropped = self._coupled(dimension, dropped, into, wishes) or dropped
+            relaxed = self.draft.without(*dropped).with_(*into)
+        before = ", ".join(map(str, dropped)) or "nothing"
         after = ", ".join(map(str, into)) or "anything"
-        alone = self._ask(few, stop=_CHUNK)
+        said = len(self.said_no)
+        kept = self._attempt(dimension, relaxed, wishes, accept, before, after, learn)
+        if not kept and len(self.said_no) > said:
+            self.needed.update(dropped)
+        return kept
+
+    def _attempt(
+        self,
+        dimension: str,
+        relaxed: Draft,
+        wishes: Sequence[Sequence[Wish]],
+        accept: Accept | None,
+        before: str,
+        after: str,
+        learn: Learn | None = None,
+    ) -> bool:
+        """Take ``relaxed`` for the draft if all samples of it trigger.
+
+        ``wishes``: what each sample must have, so that it uses the relaxation, besides what
+        ``accept`` says. ``learn``: which conditions may be added if only some trigger.
+        """
+        alone = self._ask(self._draw(dimension, relaxed, wishes, accept), stop=_CHUNK)
         yes = [a for a in alone if a.answer is Answer.YES]
         no = [a for a in alone if a.answer is Answer.NO]
         self._remember(dimension, yes, no)
         if not yes:
             why = "none triggers" if no else "the target takes none of them"
+            why = why if alone else "no such program can be made"
             self.record.add(dimension, before, after, alone, False, why)
             return False
         if no:
             self.record.add(dimension, before, after, alone, False, "some do not trigger")
             return learn is not None and self._learn(
-                dimension, dropped, relaxed, yes, no, learn, accept
+                dimension, relaxed, wishes, accept, before, yes, no, learn
             )
         more = self._ask(self._draw(dimension, relaxed, wishes, accept, stray=0.3))
         wrong = [a for a in more if a.answer is Answer.NO]
@@ -271,15 +288,15 @@ class Generaliser:
     def _learn(
         self,
         dimension: str,
-        dropped: Sequence[Condition],
         relaxed: Draft,
+        wishes: Sequence[Sequence[Wish]],
+        accept: Accept | None,
+        before: str,
         yes: Sequence[Asked],
         no: Sequence[Asked],
-        learn: Callable[[Condition], bool],
-        accept: Accept | None,
+        learn: Learn,
     ) -> bool:
         """Find what tells samples that trigger from those that don't, and confirm it."""
-        before = ", ".join(map(str, dropped))
         right = [self.place, *(a.sample.place for a in yes)]
         wrong = [a.sample.place for a in no]
         for attempt in range(3):
@@ -287,20 +304,15 @@ class Generaliser:
             if not found:
                 return False
             narrowed, asked = self._narrowed(dimension, relaxed, found, right, wrong)
-            fresh: list[Asked] = []
-            if narrowed is not None:
-                wishes: list[Sequence[Wish]] = [()] * self.effort.samples
-                name = f"{dimension}/{attempt}"
-                fresh = self._ask(
-                    [
-                        *self._draw(name, narrowed, _wishes_of(dimension, yes), accept),
-                        *self._draw(name, narrowed, wishes, accept, stray=0.2),
-                    ]
-                )
+            name = f"{dimension}/{attempt}"
+            fresh = self._ask(
+                [
+                    *self._draw(name, narrowed, wishes, accept, tries=15),
+                    *self._draw(name, narrowed, wishes, accept, stray=0.2, tries=15),
+                ]
+            )
             bad = [a for a in fresh if a.answer is Answer.NO]
             good = [a for a in fresh if a.answer is Answer.YES]
-            if narrowed is None:
-                return False
             said = [c for c in narrowed.conditions if c not in relaxed.conditions]
             after = ", ".join(map(str, said))
             kept = bool(good) and not bad
@@ -308,10 +320,11 @@ class Generaliser:
             self.record.add(dimension, before, after, [*asked, *fresh], kept, why)
             if kept:
                 self.draft = narrowed
+                self.needed.update(said)
                 for condition in said:
                     self.record.reasons[condition] = (
                         f"{dimension}: {len(yes) + len(good)} programs that it holds of trigger, "
-                        f"{len(no)} that it excludes do not"
+                        f"{len(wrong)} that it excludes do not"
                     )
                 return True
             if not bad:
@@ -327,7 +340,7 @@ class Generaliser:
         found: Sequence[Condition],
         right: Sequence[Place],
         wrong: Sequence[Place],
-    ) -> tuple[Draft | None, list[Asked]]:
+    ) -> tuple[Draft, list[Asked]]:
         """The relaxed draft with what was found, its bounds moved to where the answers change."""
         conditions: list[Condition] = []
         asked: list[Asked] = []
@@ -533,11 +546,14 @@ class Generaliser:
                 self.record.reasons[condition] = why
 
     def _operands(self) -> None:
-        """Operands that may be left out or added, come in another order, or be the same tensor."""
+        """Operands that may be left out or added."""
         for line in self.draft.nodes:
             if len(line.ops) == 1:
                 self._optional_operands(line)
-                self._order(self.draft.node(line.name))
+
+    def _orders(self) -> None:
+        for line in self.draft.nodes:
+            self._order(line)
 
     def _optional_operands(self, line: DraftNode) -> None:
         ports = self.sampling.signatures[line.ops[0]].plan.decl.params
@@ -558,51 +574,20 @@ class Generaliser:
             if now is not None:
                 relaxed = relaxed.without(*(c for c in relaxed.conditions if now in c.names))
             wish = Wish("operand", line.name, position, None if now else f"o{position}")
-            n = max(2, self.effort.samples // 2)
-            asked = self._ask(
-                [
-                    *self._draw(dimension, relaxed, [(wish,)] * 2),
-                    *self._draw(dimension, relaxed, [(wish,)] * n, stray=0.2),
-                ],
-                stop=1,
-            )
-            yes = [a for a in asked if a.answer is Answer.YES]
-            no = [a for a in asked if a.answer is Answer.NO]
-            kept = bool(yes) and not no
-            why = "all trigger" if kept else "some do not trigger" if no else "cannot be tried"
-            self.record.add(dimension, "as in the program", "either", asked, kept, why)
-            self._remember(dimension, yes if kept else [], no)
-            if kept:
-                self.draft = relaxed
+            wishes = [(wish,)] * self.effort.samples
+            if self._attempt(dimension, relaxed, wishes, None, "as it is", "either", _is_plain):
                 line = self.draft.node(line.name)
 
     def _order(self, line: DraftNode) -> None:
         reads = [t for t in line.operands if t is not None and t != ANYTHING]
-        if len(line.operands) != 2 or len(reads) != 2 or reads[0] == reads[1]:
+        if len(line.operands) < 2 or len(reads) < 2 or reads[0] == reads[1]:
+            return
+        if line.operands[:2] != tuple(reads[:2]):
             return
         dimension = f"operands of {line.name} in the other order"
         relaxed = self.draft.with_node(replace(line, unordered=True))
-        about = [c for c in self.draft.conditions if c.names & set(reads) and _is_about_types(c)]
-        wish = Wish("swap", line.name, 0)
-        few = self._draw(dimension, relaxed, [(wish,)] * 2)
-        if not few:  # shapes that fit one order need not fit the other
-            relaxed = relaxed.without(*about)
-            few = self._draw(dimension, relaxed, [(wish,)] * 2)
-            relaxed = relaxed.with_(*about)
-            few = [s for s in few if holds_all(relaxed.conditions, s.place)]
-        asked = self._ask(few, stop=1)
-        if asked and all(a.answer is Answer.YES for a in asked):
-            asked += self._ask(
-                self._draw(dimension, relaxed, [(wish,)] * (self.effort.samples // 2), stray=0.2)
-            )
-        yes = [a for a in asked if a.answer is Answer.YES]
-        no = [a for a in asked if a.answer is Answer.NO]
-        kept = bool(yes) and not no
-        why = "all trigger" if kept else "some do not trigger" if no else "cannot be tried"
-        self.record.add(dimension, "this order", "any order", asked, kept, why)
-        self._remember(dimension, yes if kept else [], no)
-        if kept:
-            self.draft = relaxed
+        wishes = [(Wish("swap", line.name, 0),)] * max(2, self.effort.samples // 2)
+        self._attempt(dimension, relaxed, wishes, None, "this order", "any order")
 
     def _attributes(self) -> None:
         for line in self.draft.nodes:
@@ -761,6 +746,7 @@ class Generaliser:
             if no:
                 condition = Within(Term("numel", tensor), 1, None)
                 self.draft = self.draft.with_(condition)
+                self.needed.add(condition)
                 self.record.reasons[condition] = f"{len(no)} programs without elements pass"
                 self._remember(dimension, [], no)
             why = "an empty tensor does not trigger" if no else "an empty tensor is no exception"
@@ -928,19 +914,15 @@ class Generaliser:
     def _implied(self) -> None:
         """Drop what no program that matches the rest can violate."""
         for condition in self.draft.conditions:
-            if condition in self.record.reasons and "joint" in self.record.reasons[condition]:
-                continue
-            if not _is_about_types(condition):
+            kinds = {term.kind for term in _terms(condition)}
+            needed = condition in self.needed and kinds != {"numel"}
+            if needed or not _is_about_types(condition):
                 continue
             rest = self.draft.without(condition)
-            wishes: list[Sequence[Wish]] = [()] * 2
-            term = getattr(condition, "term", None)
-            if term is not None and term.kind == "dtype":
-                wishes = [(Wish("dtype", term.of, "", d),) for d in _DTYPES]
-            elif term is not None and term.kind == "rank":
-                wishes = [(Wish("rank", term.of, "", r),) for r in _RANKS]
+            wishes = [_other(term) for term in sorted(_terms(condition), key=str)]
             name = f"implied/{condition}"
-            if not self._draw(name, rest, wishes, _violates(condition), stray=0.5):
+            every = [wish for choices in wishes for wish in choices] or [()]
+            if not self._draw(name, rest, every, _violates(condition), stray=0.3):
                 self.draft = rest
                 why = "follows from the rest"
                 self.record.add("implied", str(condition), "nothing", (), True, why)
@@ -967,8 +949,8 @@ class Generaliser:
                 return
 
     def _fresh(self, number: int) -> list[Sample]:
-        """Half of them vary the program, half are made from the pattern's text alone."""
-        half = self.effort.fresh // 2
+        """Two thirds vary the program, the others are made from the pattern's text alone."""
+        half = 2 * self.effort.fresh // 3
         wishes: list[Sequence[Wish]] = [()] * half
         made = self._draw(f"joint/{number}", self.draft, wishes, stray=0.9)
         rng = Random(f"{self.seed}/witness/{number}")
@@ -1003,6 +985,7 @@ class Generaliser:
                 )  # fmt: skip
                 continue
             self.draft = self.draft.with_(condition)
+            self.needed.add(condition)
             why = f"joint check: excludes {excluded} of {len(wrong)} places that do not trigger"
             self.record.reasons[condition] = why
             self.record.add(dimension, "anything", str(condition), [*asked, *check], True, why)
@@ -1026,6 +1009,7 @@ def separators(
     are none."""
     if not right:
         return []
+    right = [right[0], *right[1:][-_MOST_RIGHT:]]
     candidates = [
         c
         for c in conditions_of(right[0], draft)
@@ -1155,6 +1139,23 @@ def _role_conditions(tensor: str, taken: set[str], refused: set[str]) -> list[Co
     return [first]
 
 
+def _other(term: Term) -> list[tuple[Wish, ...]]:
+    """Wishes that may make a term something else."""
+    match term.kind:
+        case "dtype":
+            return [(Wish("dtype", term.of, "", dtype),) for dtype in _DTYPES]
+        case "rank":
+            return [(Wish("rank", term.of, "", rank),) for rank in _RANKS]
+        case "dim":
+            return [(Wish("dim", term.of, term.index, extent),) for extent in (0, *_EXTENTS)]
+        case "numel":
+            return [(Wish("dim", term.of, axis, extent),) for axis in range(4) for extent in (0, 1)]
+        case "attr" | "item" | "len":
+            return [(Wish("attr", term.of, term.key, DRAWN),)] * 6
+        case _:
+            return [()] * 6
+
+
 def _violates(condition: Condition) -> Accept:
     return lambda place: not condition.holds(place)
 
@@ -1165,6 +1166,11 @@ def _mentions(term: Term) -> Callable[[Condition], bool]:
 
 def _is_about_values_of(tensor: str) -> Callable[[Condition], bool]:
     return lambda condition: _is_about_values(condition) and tensor in condition.names
+
+
+def _is_plain(condition: Condition) -> bool:
+    """Whether it is about single tensors and attributes, not about what is around them."""
+    return not isinstance(condition, Near | Distinct | Related)
 
 
 # --- small questions ------------------------------------------------------------------------------

@@ -49,6 +49,9 @@ _STRICT = 4
 """For so many tries all sources keep the seed's types, but for what is wished for."""
 _EXTENTS = (1, 1, 2, 2, 3, 4, 5, 7, 8, 16)
 _MOST_ELEMENTS = 1 << 20
+_TELLING = ("neg", "tanh", "sigmoid", "atan", "abs")
+"""Neighbours that pass on nearly every difference between values, and take nearly every value: most
+are of these, so that a wrong result is not hidden by what reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,8 +484,8 @@ class _Build:
     def _operands(self, line: DraftNode) -> list[str | None]:
         """The names of the operands, in the order in which this sample has them."""
         places: list[str | None] = [None if t == ANYTHING else t for t in line.operands]
-        if line.unordered and self.rng.random() < max(0.2, self.stray):
-            self.rng.shuffle(places)
+        if line.unordered and self.rng.random() < self.stray:
+            places[:2] = places[1::-1]
         for (kind, of, key), value in self.wishes.items():
             if of != line.name or not isinstance(key, int):
                 continue
@@ -583,10 +586,7 @@ class _Build:
             tensor = self.graph.add_input(label, type)
             self.values[tensor.name] = value
             return tensor
-        ops = [op for op in self.sampling.unary(type) if self._keeps_type(op, type)]
-        if not ops:
-            raise _Failed
-        op = self.rng.choice(ops)
+        op = self._neighbour(type)
         typing = self.sampling.signatures[op].attempt((type,), {})
         if typing is None or typing.outputs[0] != type:
             raise _Failed
@@ -598,9 +598,13 @@ class _Build:
         assert made is not None
         return made
 
-    def _keeps_type(self, op: str, type: TensorType) -> bool:
-        typing = self.sampling.signatures[op].attempt((type,), {})
-        return typing is not None and typing.outputs == [type]
+    def _neighbour(self, type: TensorType) -> str:
+        """An operator to put before or behind a tensor."""
+        ops = self.sampling.unary(type)
+        if not ops:
+            raise _Failed
+        telling = [op for op in _TELLING if op in ops]
+        return self.rng.choice(telling if telling and self.rng.random() < 0.75 else list(ops))
 
     def _role(self, name: str | None) -> str:
         rng = self.rng
@@ -650,10 +654,7 @@ class _Build:
             likely = self.stray * (0.25 if name in read else 0.5)
             if wished is None and rng.random() >= likely:
                 continue
-            ops = [str(wished)] if isinstance(wished, str) else self.sampling.unary(tensor.type)
-            if not ops:
-                raise _Failed
-            op = rng.choice(list(ops))
+            op = wished if isinstance(wished, str) else self._neighbour(tensor.type)
             typing = self.sampling.signatures[op].attempt((tensor.type,), {})
             if typing is None:
                 raise _Failed
@@ -724,7 +725,7 @@ def _full(type: TensorType, number: float) -> Array:
 def _drawn(rng: Random, type: TensorType, kind: str | None, use: Use | None) -> Array:
     if kind is not None and use is not None:
         return values.of_kind(kind, rng, type, use)
-    if rng.random() < 0.25:
+    if rng.random() < 0.1:
         return values.special(rng, type)
     return values.ordinary(rng, type)
 

@@ -188,6 +188,25 @@ def test_operands_in_any_order() -> None:
     assert not draft.matches(graph("x: float32[2]; y: float32[2]; s = sigmoid(x); m = mul(s, y)"))
 
 
+def test_the_first_two_operands_in_either_order_before_others() -> None:
+    lines = (
+        DraftNode("t", ("relu",), ("x",)),
+        DraftNode("g", ("gemm",), ("t", "y", "_?"), unordered=True),
+    )
+    draft = Draft(lines, (Within(Term("attr", "g", "alpha"), 1.0, 1.0),), name="p")
+    start = "x: float32[2, 2]; y: float32[2, 2]; t = relu(x); "
+    for text, expected in [
+        ("g = gemm(t, y)", True),
+        ("g = gemm(y, t)", True),
+        ("g = gemm(y, t, x)", True),
+        ("g = gemm(x, y, t)", False),
+        ("g = gemm(y, t, alpha=2.0)", False),
+    ]:
+        program = graph(start + text)
+        assert draft.matches(program) is expected, text
+        assert bool(matched(load_text(draft.text()), ["p"], program)) is expected, text
+
+
 def test_a_further_result_is_named_by_its_number() -> None:
     program = Program(graph("x: float32[4]; v, i = topk(x, k=2, axis=0); y = neg(i)"))
     draft, _ = draft_of(program, "p")
