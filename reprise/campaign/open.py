@@ -84,9 +84,15 @@ MakeLearner = Callable[[Request], Learner]
 
 
 def begin(
-    request: Request, path: Path | None, watch: Watch, jobs: int, learner: MakeLearner | None = None
+    request: Request,
+    path: Path | None,
+    watch: Watch,
+    jobs: int,
+    learner: MakeLearner | None = None,
+    cluster: str | None = None,
 ) -> Campaign:
-    """A new run, in ``path`` or a new folder of the working directory.
+    """A new run, in ``path`` or a new folder of the working directory. ``cluster``: the address of
+    a Dask scheduler whose workers do the work, instead of ``jobs`` processes.
 
     Raises TargetError, RulesError, OptionsError, UsageError or StoreError for what makes it
     impossible, before any folder is made.
@@ -95,11 +101,16 @@ def begin(
     bench, info = _prepare(request, folder)
     with _closing_on_error(bench):
         writer = RunWriter.create(folder, info, jobs)
-    return _campaign(writer, bench, request, watch, jobs, learner)
+    return _campaign(writer, bench, request, watch, jobs, learner, cluster)
 
 
 def go_on(
-    path: Path, budget: Budget, watch: Watch, jobs: int, learner: MakeLearner | None = None
+    path: Path,
+    budget: Budget,
+    watch: Watch,
+    jobs: int,
+    learner: MakeLearner | None = None,
+    cluster: str | None = None,
 ) -> Campaign:
     """The run in ``path``, from where it stands; ``budget`` in place of the one that it began
     with, if it says anything. Raises as :func:`begin`."""
@@ -119,7 +130,7 @@ def go_on(
     with _closing_on_error(bench):
         _check_same(path, run.info, info)
         writer = RunWriter.resume(path, jobs)
-    return _campaign(writer, bench, request, watch, jobs, learner)
+    return _campaign(writer, bench, request, watch, jobs, learner, cluster)
 
 
 def _campaign(
@@ -129,7 +140,13 @@ def _campaign(
     watch: Watch,
     jobs: int,
     learner: MakeLearner | None,
+    cluster: str | None,
 ) -> Campaign:
+    scheduler = None
+    if cluster is not None:
+        from reprise.campaign.cluster import DaskCluster
+
+        scheduler = DaskCluster(bench.work, cluster)
     return Campaign(
         writer,
         bench.work,
@@ -138,6 +155,7 @@ def _campaign(
         jobs=jobs,
         keep=request.keep,
         bench=bench,
+        scheduler=scheduler,
         learner=learner(request) if learner is not None and request.learn else None,
     )
 

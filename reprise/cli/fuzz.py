@@ -67,6 +67,10 @@ class Duration(click.ParamType[float]):
     help="Processes, each with a target of its own; 0: one for each processor.",
 )  # fmt: skip
 @click.option(
+    "--cluster", metavar="ADDRESS",
+    help="Let a Dask cluster do the work: the address of its scheduler (tcp://HOST:8786).",
+)  # fmt: skip
+@click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), metavar="S", help="Which programs. [default: 0]"
 )
 @click.option(
@@ -102,6 +106,7 @@ def fuzz(
     steer: tuple[Path, ...],
     learn: bool,
     jobs: int,
+    cluster: str | None,
     seed: int | None,
     out: Path | None,
     resume: Path | None,
@@ -130,7 +135,7 @@ def fuzz(
     budget = Budget(tests, seconds)
     watch = LiveWatch() if wants_colour(sys.stderr) else PlainWatch()
     if resume is not None:
-        free = {"seconds", "tests", "jobs", "resume"}
+        free = {"seconds", "tests", "jobs", "cluster", "resume"}
         fixed = [
             parameter.opts[-1]
             for parameter in ctx.command.params
@@ -143,7 +148,7 @@ def fuzz(
                 f"--resume goes on with the options that the run began with, without "
                 f"{', '.join(fixed)}"
             )
-        campaign = go_on(resume, budget, watch, workers)
+        campaign = go_on(resume, budget, watch, workers, cluster=cluster)
     else:
         if target is None:
             raise UsageError("say what to test: --target NAME (or --resume DIR)")
@@ -160,7 +165,7 @@ def fuzz(
             timeout=60.0 if timeout is None else timeout,
             memory=4096 if memory is None else memory,
         )
-        campaign = begin(request, out, watch, workers)
+        campaign = begin(request, out, watch, workers, cluster=cluster)
     path = campaign.writer.path
     try:
         end = campaign.run()
