@@ -49,7 +49,7 @@ class _Watch:
     help="Keep what was measured; after an interruption, the same command goes on.",
 )  # fmt: skip
 @click.option(
-    "--runs", type=click.IntRange(1), default=6, show_default=True, metavar="N",
+    "--runs", type=click.IntRange(1), default=8, show_default=True, metavar="N",
     help="Sets of inputs for each program, at most; it stops at the first that shows the bug.",
 )  # fmt: skip
 @click.option(

@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -35,6 +35,7 @@ from reprise.targets.process import Limits, WorkerPool
 from reprise.uir.text import print_uir
 
 CELLS = "cells.jsonl"
+_UNSPELT = "the rule does not match what the target's language makes of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Settings:
     """How much is asked. ``runs``: sets of inputs for a program, at most; ``fresh``: new witnesses
     for a rule; ``only``: these rules (none: all)."""
 
-    runs: int = 6
+    runs: int = 8
     fresh: int = 2
     seed: int = 0
     jobs: int = 1
@@ -127,6 +128,8 @@ def _try_all(
         sets = list(_inputs(specimen, collector, settings, probe))
         ablate = not known_cause or not specimen.is_witness
         seen = probe.observe(specimen.graph, sets, about, ablate=ablate)
+        if seen.effect is Effect.SILENT and not specimen.spelt:
+            seen = replace(seen, effect=Effect.REFUSED, title=_UNSPELT)
         known_cause |= specimen.is_witness and seen.effect is Effect.FIRES
         text = print_uir(specimen.graph) if specimen.kind == "fresh" else ""
         tried.append(Tried(specimen.kind, specimen.label, seen, text))

@@ -15,6 +15,7 @@ from typing import Any
 from reprise.campaign.judging import EMULATION
 from reprise.campaign.regress.spellings import Spelling, spellings
 from reprise.lang.declared import Pattern
+from reprise.oracle.choices import inadmissible
 from reprise.oracle.compare import Kind, compare
 from reprise.oracle.judge import Judge
 from reprise.oracle.reference import Reference
@@ -45,7 +46,8 @@ class Effect(Enum):
 class Observation:
     """What a program showed. ``symptoms``: as in rules; ``everywhere``: in every mode of the
     target, so no optimisation is to blame; ``values``: the kind of inputs that showed it;
-    ``cures``: passes whose absence cures it, where that was asked; ``runs``: jobs that it took."""
+    ``cures``: passes whose absence cures it, where that was asked; ``runs``: jobs that it took;
+    ``signature``: the judgement's, without ablation."""
 
     effect: Effect
     symptoms: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class Observation:
     values: str = ""
     cures: tuple[str, ...] = ()
     runs: int = 0
+    signature: str = ""
 
     def data(self) -> dict[str, Any]:
         """As JSON."""
@@ -75,6 +78,11 @@ class About:
     symptoms: frozenset[str]
     passes: frozenset[str] = frozenset()
     zeros: bool = False
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a wrong result may be the symptom."""
+        return not self.symptoms or "wrong_result" in self.symptoms
 
     @classmethod
     def rule(cls, pattern: Pattern) -> About:
@@ -146,6 +154,8 @@ class Probe:
             asked = _Asked(self, spelling.model, program)
             judgement = self.judge.judge(program, asked.outcome, asked.rerun)
             found = seen(judgement, asked.outcome, self.judge)
+            if found.effect is Effect.SILENT and about.is_wrong:
+                found = _excused(program, asked.outcome, self.judge) or found
             if found.effect is Effect.SILENT and about.zeros:
                 found = _zeros(program, asked.outcome, self.judge) or found
             if found.symptoms and passes is None and about.passes:
@@ -162,7 +172,14 @@ class Probe:
             shown = values if not spelling.name else f"{values}, {spelling.name}"
             title = found.title or judgement.title
             observed = Observation(
-                effect, found.symptoms, found.everywhere, title, shown, cures, runs
+                effect,
+                found.symptoms,
+                found.everywhere,
+                title,
+                shown,
+                cures,
+                runs,
+                judgement.signature,
             )
             if best is None or _RANK[effect] > _RANK[best.effect]:
                 best = observed
@@ -248,6 +265,33 @@ def seen(judgement: Judgement, outcome: Outcome, judge: Judge) -> _Seen:
         case Verdict.UNSUPPORTED | Verdict.INVALID:
             return _Seen(Effect.REFUSED)
     return _Seen(Effect.UNDECIDED)
+
+
+def _excused(program: Program, outcome: Outcome, judge: Judge) -> _Seen | None:
+    """What the campaign's oracle passes over in all modes alike: outputs that an implementation may
+    choose (an index among equal values) and that are not what the reference has. A choice that no
+    tie allows is wrong; of another, nobody can tell."""
+    result = outcome.results.get(judge.tested)
+    if result is None or not result.outputs:
+        return None
+    reference = Reference(program.graph, program.inputs)
+    try:
+        open_ones = reference.undefined_outputs()
+        bounds = judge.bounds(program, result.outputs)
+        for number, cause in open_ones.items():
+            got = result.outputs[number]
+            found = compare(reference.native[number], got, bounds[number])
+            if found is None:
+                continue
+            title = f"output {number}: {found}"
+            if cause is Cause.TIE:
+                wrong = inadmissible(program.graph, number, got, reference.native_values)
+                if wrong is not None and wrong.any():
+                    return _Seen(Effect.OTHER, ("wrong_result",), True, title)
+            return _Seen(Effect.UNDECIDED, title=f"{title} ({cause.value})")
+    except SemanticsError as error:
+        return _Seen(Effect.UNDECIDED, title=str(error))
+    return None
 
 
 def _zeros(program: Program, outcome: Outcome, judge: Judge) -> _Seen | None:

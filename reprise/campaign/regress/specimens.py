@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
+from reprise.campaign.regress.spellings import Spelling, spellings
 from reprise.campaign.regress.values import fill_constants
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
@@ -36,13 +38,15 @@ _TRIES = 8
 @dataclass(frozen=True, slots=True, eq=False)
 class Specimen:
     """A program about a rule. ``kind``: "match", "possible", "fresh" or "no_match"; ``label`` tells
-    it from the rule's others; ``inputs``: its own values, if it came with any."""
+    it from the rule's others; ``inputs``: its own values, if it came with any; ``spelt``: the rule
+    still matches what the target is given, so that silence means something."""
 
     rule: str
     kind: str
     label: str
     graph: Graph
     inputs: dict[str, Array] | None = None
+    spelt: bool = True
 
     @property
     def is_witness(self) -> bool:
@@ -118,12 +122,14 @@ class Collector:
                 if case.kind == "possible" and not matcher.run(graph, self.known).findings:
                     left_out.append("does not concern this target's surroundings")
                     continue
-                yield Specimen(pattern.name, case.kind, label, graph)
+                spelt = case.kind == "no_match" or self._is_spelt(graph, pattern, matcher)
+                yield Specimen(pattern.name, case.kind, label, graph, spelt=spelt)
 
     def _new(self, pattern: Pattern, left_out: list[str]) -> Iterator[Specimen]:
         """Fresh witnesses, with the inputs that they were made with."""
         finder = self._finder(form_of(pattern, self.target))
         rng = Random(f"{self.seed}/fresh/{pattern.name}")
+        matcher = Matcher(self.rules, [pattern])
         made = 0
         for _ in range(_TRIES * self.fresh):
             if made == self.fresh:
@@ -136,9 +142,10 @@ class Collector:
                 left_out.append(reason)
                 continue
             made += 1
-            graph, inputs = answer.program.graph, answer.program.inputs
+            graph, inputs = answer.program.graph, dict(answer.program.inputs)
             graph.name = f"{pattern.name}-fresh-{made}"
-            yield Specimen(pattern.name, "fresh", f"fresh {made}", graph, dict(inputs))
+            spelt = self._is_spelt(graph, pattern, matcher)
+            yield Specimen(pattern.name, "fresh", f"fresh {made}", graph, inputs, spelt)
 
     def _finder(self, form: str) -> WitnessFinder:
         finder = self._finders.get(form)
@@ -151,6 +158,23 @@ class Collector:
                 unsupported=lowering(form).unsupported,
             )
         return finder
+
+    def _is_spelt(self, graph: Graph, pattern: Pattern, matcher: Matcher) -> bool:
+        """Whether the rule still matches what an ONNX target is given: an operator may be written
+        as several others, an attribute as what it comes to."""
+        if form_of(pattern, self.target) != "onnx":
+            return True
+        first = next(spellings("onnx", graph))
+        if not isinstance(first, Spelling):
+            return True  # refused: that is said when it is tried
+        import onnx
+
+        from reprise.facts.onnx_import import import_model
+        from reprise.facts.onnx_read import Limits
+
+        model = onnx.load_from_string(first.model)
+        read = import_model(model, Path("model.onnx"), Limits())
+        return bool(matcher.run(read, self.known).findings)
 
     def _elsewhere(self, environment: Mapping[str, Scalar]) -> str | None:
         """Why a program does not concern this target's surroundings."""

@@ -19,8 +19,11 @@ from reprise.synth.vocabulary import Policy
 from reprise.uir.graph import Array, Graph, Role, Tensor
 from reprise.uir.types import numpy_dtype
 
-KINDS = ("ordinary", "extremes", "positive", "negative", "negative zero", "zero", "infinite")
-"""In this order: what shows most defects first."""
+KINDS = (
+    *("ordinary", "extremes", "positive", "negative", "negative zero", "zero"),
+    *("infinite", "minus infinity"),
+)
+"""In this order: what shows most defects first. "infinite": infinities of either sign, and NaN."""
 
 _EXTREMES = (0.0, -0.0, 1e-9, -1e-9, 6e-8, -3e-8, 0.5, -0.5, 1.5, -2.5, 1e4, -1e4)
 _INFINITE = (-np.inf, np.inf, np.nan, 1.0)
@@ -84,13 +87,14 @@ def _of_kind(tensor: Tensor, rng: Random, kind: str) -> Array:
     if kind.startswith("ordinary"):
         return values.ordinary(rng, tensor.type)
     if family == "bool":
-        return np.full(shape, kind in ("positive", "negative zero"))
+        return np.full(shape, kind in ("positive", "negative zero", "infinite"))
     match kind:
         case "extremes":
             drawn = [rng.choice(_EXTREMES) for _ in range(count)]
         case "infinite":
-            whole = rng.random() < 0.5  # every row infinite, or some elements
-            drawn = [-np.inf if whole else rng.choice(_INFINITE) for _ in range(count)]
+            drawn = [rng.choice(_INFINITE) for _ in range(count)]
+        case "minus infinity":
+            drawn = [-np.inf] * count
         case "positive" | "negative":
             sign = 1 if kind == "positive" else -1
             drawn = [sign * rng.uniform(1, 100) for _ in range(count)]
