@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import chain, combinations, islice
 from random import Random
 from typing import Any
@@ -38,6 +39,31 @@ _TRIES = 30
 _DRAWS = 4
 _SETS = 24
 """Sets of operands that are drawn anew."""
+
+
+class Corner(Enum):
+    """Which elements of an array stay when it shrinks: those around the first, the last, or the
+    largest by size (which NaN is)."""
+
+    FIRST = "first"
+    LAST = "last"
+    LARGEST = "largest"
+
+    def element(self, value: Array) -> tuple[int, ...]:
+        """The place of the element that stays, whatever goes."""
+        if not value.size:
+            return (0,) * value.ndim
+        match self:
+            case Corner.FIRST:
+                return (0,) * value.ndim
+            case Corner.LAST:
+                return tuple(extent - 1 for extent in value.shape)
+            case _ if value.dtype.kind in "OUS":
+                return (0,) * value.ndim
+        with np.errstate(all="ignore"):
+            size = np.abs(value if value.dtype.kind == "c" else value.astype(np.float64))
+        place = np.unravel_index(int(np.argmax(size)), value.shape)
+        return tuple(int(index) for index in place)
 
 
 @dataclass(frozen=True)
@@ -79,13 +105,13 @@ class Rederiver:
         sources: Iterable[Source] = (),
         steps: Mapping[int, Step] | None = None,
         aliases: Mapping[str, str] | None = None,
-        last: bool = False,
+        corner: Corner = Corner.FIRST,
     ) -> Flow | None:
         """``flow``, whose tensors had ``types``, with other sources and steps put in place of
         those of the same name or number, and all that depends on them adapted. ``aliases``:
-        results that are replaced by an older tensor each. ``last``: arrays that shrink keep their
-        last elements, not their first. None if that cannot be done."""
-        work = _Work(self, flow, types, {s.name: s for s in sources}, aliases or {}, last)
+        results that are replaced by an older tensor each. ``corner``: which elements of arrays
+        that shrink stay. None if that cannot be done."""
+        work = _Work(self, flow, types, {s.name: s for s in sources}, aliases or {}, corner)
         return work.run(steps or {})
 
     def sampler(self, op: str) -> Sampler:
@@ -105,7 +131,7 @@ class _Work:
     old: Mapping[str, TensorType]
     changed: dict[str, Source]
     aliases: Mapping[str, str]
-    last: bool
+    corner: Corner
 
     def run(self, edited: Mapping[int, Step]) -> Flow | None:
         flow = self.flow
@@ -253,7 +279,7 @@ class _Work:
         source = self.sources[name]
         assert type.dtype is not None
         self.sources[name] = Source(
-            name, type.dtype, fitted(source, type, last=self.last), source.stored
+            name, type.dtype, fitted(source, type, corner=self.corner), source.stored
         )
         self.new[name] = type
 
@@ -424,16 +450,20 @@ def _cut_alike(shape: tuple[int, ...], changes: Sequence[Change]) -> tuple[int, 
     return shape
 
 
-def fitted(source: Source, type: TensorType, *, last: bool = False) -> Array:
+def fitted(source: Source, type: TensorType, *, corner: Corner = Corner.FIRST) -> Array:
     """A source's values for another type: a corner of them, repeated where there are too few, and
     cast."""
     value: Any = source.value
     shape = _shape(type)
-    for axis in sorted(_removed(value.shape, shape), reverse=True):
+    kept = corner.element(value)
+    removed = _removed(value.shape, shape)
+    for axis in sorted(removed, reverse=True):
         if value.shape[axis]:
-            value = value.take(-1 if last else 0, axis=axis)
+            value = value.take(kept[axis], axis=axis)
         else:
             value = np.zeros(value.shape[:axis] + value.shape[axis + 1 :], value.dtype)
+    kept = tuple(k for axis, k in enumerate(kept) if axis not in removed)
+    kept = (*([0] * (len(shape) - value.ndim)), *kept)
     while value.ndim < len(shape):
         value = value[np.newaxis]
     for axis, extent in enumerate(shape):
@@ -442,10 +472,8 @@ def fitted(source: Source, type: TensorType, *, last: bool = False) -> Array:
             value = np.zeros(shape, value.dtype)
             break
         if extent != have:
-            order = (
-                np.arange(extent) if extent > have or not last else np.arange(have - extent, have)
-            )
-            value = value.take(order % max(have, 1), axis=axis)
+            start = min(kept[axis], max(have - extent, 0))
+            value = value.take((np.arange(extent) + start) % max(have, 1), axis=axis)
     wanted = numpy_dtype(type.dtype or "")
     return value if value.dtype == wanted else cast(value, wanted)
 

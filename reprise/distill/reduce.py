@@ -44,6 +44,7 @@ from reprise.distill.passes import (
 )
 from reprise.distill.rederive import Rederiver
 from reprise.distill.trials import Shown, Trials
+from reprise.oracle.crash import parse_key
 from reprise.oracle.verdict import Verdict
 from reprise.uir.program import Program
 
@@ -182,8 +183,7 @@ class Reducer:
     ) -> Iterator[Program]:
         """The proposals that are programs and simpler, each noted in ``proposed``."""
         now = self.reduced
-        careful = self.trials.aim is None or self.trials.aim.verdict is Verdict.WRONG_RESULT
-        state = State(now.flow, self.form, self.rederive, careful)
+        state = State(now.flow, self.form, self.rederive, self._is_careful())
         for place, flow in edit(state, start):
             if flow is None or (self.last is not None and flow.steps[-1].op != self.last):
                 continue
@@ -194,6 +194,14 @@ class Reducer:
             if program is not None:
                 proposed.append((place, flow, cost, program))
                 yield program
+
+    def _is_careful(self) -> bool:
+        """Whether values may matter: not for what fails before anything is run."""
+        aim = self.trials.aim
+        if aim is None or aim.verdict is Verdict.WRONG_RESULT:
+            return True
+        crash = parse_key(aim.symptom)
+        return crash is None or crash.stage not in ("load", "compile")
 
     def _count(self, edit: Pass, runs: int) -> None:
         now, budget = self.reduced, self.budget

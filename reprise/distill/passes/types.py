@@ -8,7 +8,7 @@ from dataclasses import replace
 from reprise.distill.cost import SIMPLE_DTYPES, dtype_rank
 from reprise.distill.flow import Flow, Source, Step
 from reprise.distill.passes.state import Pass, Place, Proposals, State
-from reprise.distill.rederive import fitted
+from reprise.distill.rederive import Corner, fitted
 from reprise.distill.spelled import off_default, plain, plain_given, required
 from reprise.lang.dtypes import DTYPES
 from reprise.uir.graph import Attribute, Scalar, TensorType
@@ -17,12 +17,13 @@ from reprise.uir.graph import Attribute, Scalar, TensorType
 def all_extents(state: State, start: Place) -> Proposals:
     """Every extent 1, then 2; every extent of one size smaller."""
     for extent in (1, 2):
-        yield (), _with_extents(state, {e: extent for e in _extents(state) if e > extent})
+        everywhere = {e: extent for e in _extents(state) if e > extent}
+        yield from (((), flow) for flow in _with_extents(state, everywhere))
     for extent in _extents(state):
         if start and extent > start[0]:
             continue
         for smaller in ladder(extent):
-            yield (extent,), _with_extents(state, {extent: smaller})
+            yield from (((extent,), flow) for flow in _with_extents(state, {extent: smaller}))
 
 
 def extents(state: State, start: Place) -> Proposals:
@@ -40,7 +41,8 @@ def extents(state: State, start: Place) -> Proposals:
 
 def ranks(state: State, start: Place) -> Proposals:
     """An axis less, in all sources that have it (counted from the end, then from the start), or in
-    one."""
+    one; or two axes made one."""
+    assert state.rederive is not None
     sources = state.flow.sources
     most = max((len(s.shape) for s in sources), default=0)
     for axis in [*range(-most, 0), *range(most)]:
@@ -50,6 +52,17 @@ def ranks(state: State, start: Place) -> Proposals:
         for axis in range(len(source.shape)):
             shape = _without(source.shape, axis)
             yield from (((), flow) for flow in _reshaped(state, {source.name: shape}))
+    for axis in range(-most, -1):
+        joined = [_joined(s, axis) if _has(s.shape, axis) else s for s in sources]
+        yield (), state.rederive(state.flow, state.types, sources=joined)
+
+
+def _joined(source: Source, axis: int) -> Source:
+    """A source with two axes made one, its elements as they were."""
+    axis %= len(source.shape)
+    extent = source.shape[axis] * source.shape[axis + 1]
+    shape = (*source.shape[:axis], extent, *source.shape[axis + 2 :])
+    return replace(source, value=source.value.reshape(shape))
 
 
 def defaulted(state: State, start: Place) -> Proposals:
@@ -117,7 +130,7 @@ def _extents(state: State) -> list[int]:
     return sorted((e for e in found if e != 1), reverse=True)
 
 
-def _with_extents(state: State, smaller: Mapping[int, int]) -> Flow | None:
+def _with_extents(state: State, smaller: Mapping[int, int]) -> Iterator[Flow | None]:
     """Extents replaced in all sources, and in the attributes that hold them."""
     sources = state.flow.sources
     shapes = {s.name: tuple(smaller.get(e, e) for e in s.shape) for s in sources}
@@ -130,7 +143,7 @@ def _with_extents(state: State, smaller: Mapping[int, int]) -> Flow | None:
         new = {name: _replaced(value, smaller) for name, value in own.items()}
         if new != own and made & smaller.keys():
             steps[number] = replace(step, attributes=new)
-    return next(_reshaped(state, shapes, steps), None)
+    return _reshaped(state, shapes, steps)
 
 
 def _replaced(value: Attribute, smaller: Mapping[int, int]) -> Attribute:
@@ -144,20 +157,20 @@ def _reshaped(
     shapes: Mapping[str, tuple[int, ...]],
     steps: Mapping[int, Step] | None = None,
 ) -> Iterator[Flow | None]:
-    """The program with some sources of other shapes; where values matter, also with the last
-    elements in place of the first."""
+    """The program with some sources of other shapes; where values matter, with one or another part
+    of their elements."""
     assert state.rederive is not None
-    for last in (False, True) if state.careful else (False,):
+    for corner in Corner if state.careful else (Corner.FIRST,):
         sources = []
         for source in state.flow.sources:
             shape = shapes.get(source.name, source.shape)
             if shape != source.shape:
                 type = TensorType(source.dtype, shape)
-                value = fitted(source, type, last=last)
+                value = fitted(source, type, corner=corner)
                 sources.append(replace(source, value=value))
         if not sources and not steps:
             return
-        yield state.rederive(state.flow, state.types, sources=sources, steps=steps, last=last)
+        yield state.rederive(state.flow, state.types, sources=sources, steps=steps, corner=corner)
 
 
 def _has(shape: tuple[int, ...], axis: int) -> bool:
