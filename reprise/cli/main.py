@@ -48,6 +48,10 @@ class Exit(IntEnum):
             "reprise.cli.fuzz:fuzz",
             "Generate programs and test a compiler with them.",
         ),
+        "distill": (
+            "reprise.cli.distill:distill",
+            "Turn a failing program into a rule about its defect.",
+        ),
         "corpus": (
             "reprise.cli.corpus:corpus",
             "Collect programs that no run sees, to hold rules against.",

@@ -2,25 +2,35 @@
 
 :class:`Distiller` is what ``reprise distill`` and a learning campaign use. It prints nothing; what
 it has reached is there at any time, so an interrupted call keeps its best pattern.
+:func:`distill_subject` is ``reprise distill`` from beginning to end.
 """
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from reprise.distill.asking import Answers, Asker, Spent
+from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, prepare_folder, write_folder
 from reprise.distill.generalise import Effort, Generaliser, Progress, silent
+from reprise.distill.onnx_model import Model
 from reprise.distill.record import Case, Distilled
-from reprise.distill.reduce import Budget
+from reprise.distill.reduce import Budget, Stop
 from reprise.distill.rule import named, with_tests
 from reprise.distill.sampling import Sampling
+from reprise.distill.session import reduce_subject
+from reprise.distill.subject import Subject, open_trials, read_subject
 from reprise.distill.trials import Shown, Trials
 from reprise.lang.ruleset import load_rules
 from reprise.lower.lowering import lowering
+from reprise.patterns.check import UsageError
 from reprise.solve.signatures import Signatures
 from reprise.synth.vocabulary import WhyNot, read_policies
 from reprise.targets.discover import Target
+from reprise.targets.process import Limits
 from reprise.targets.support import Support
 from reprise.uir.program import Program
 
@@ -61,6 +71,7 @@ class Distiller:
         self.name = name
         self.version = version
         sampling = sampling or sampling_for(trials.target, Signatures.load())
+        effort = effort or Effort.for_target(trials.target)
         asker = Asker(trials, sampling, budget, answers)
         self.work = Generaliser(
             program, asker, sampling, rng.randrange(2**32), effort=effort, progress=progress
@@ -102,3 +113,68 @@ def distill(
         program, trials, rng,
         sampling=sampling, budget=budget, progress=progress, name=name, version=version,
     ).run()  # fmt: skip
+
+
+def distill_subject(
+    subject: Subject,
+    signatures: Signatures,
+    folder: Path,
+    *,
+    limits: Limits | None = None,
+    jobs: int = 1,
+    budget: Budget | None = None,
+    reduce: bool = True,
+    seed: int = 0,
+    name: str = "",
+    progress: Progress = silent,
+) -> tuple[Distilled, Path, bool]:
+    """Reduce a subject, distill it, and write both into ``folder``.
+
+    Returns what came of it, the rule's file, and whether Ctrl-C cut it short. Raises NotShown,
+    TargetError, UsageError, OSError; KeyboardInterrupt while the program is being reduced.
+    """
+    prepare_folder(folder)
+    budget = budget or Budget()
+    origin = str(subject.origin)
+    if reduce:
+        began = time.monotonic()
+        report = reduce_subject(
+            subject, signatures, folder / REDUCED, limits=limits, jobs=jobs, budget=budget
+        )
+        if report.stop is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        budget = _left(budget, report.runs, time.monotonic() - began)
+        small = read_subject(folder / REDUCED, str(subject.target), signatures)
+        subject = replace(small, target=subject.target)
+    keep = folder / TRIALS
+    trials, program = open_trials(subject, limits, jobs=jobs, keep=keep)
+    with trials:
+        if isinstance(program, Model):
+            raise UsageError(
+                f"{origin}: has operators that UIR does not know, so no rule can be made of it"
+            )
+        distiller = Distiller(
+            program,
+            trials,
+            Random(seed),
+            sampling=sampling_for(subject.target, signatures),
+            budget=budget,
+            progress=progress,
+            answers=Answers(folder / ANSWERS),
+            name=name,
+            version=next(iter(trials.versions().values()), None),
+        )
+        interrupted = False
+        try:
+            done = distiller.run()
+        except KeyboardInterrupt:
+            interrupted = True
+            done = distiller.distilled()
+        return done, write_folder(folder, done, origin, seed), interrupted
+
+
+def _left(budget: Budget, runs: int, seconds: float) -> Budget:
+    return Budget(
+        None if budget.runs is None else max(budget.runs - runs, 1),
+        None if budget.seconds is None else max(budget.seconds - seconds, 1.0),
+    )

@@ -45,6 +45,7 @@ from reprise.lang.dtypes import DTYPES
 from reprise.solve.sampling import DRAWN
 from reprise.synth.vocabulary import LEFT_OUT
 from reprise.synth.witness import OPSETS
+from reprise.targets.discover import Target
 from reprise.uir.graph import Attribute, Role, Scalar
 from reprise.uir.program import Program
 
@@ -70,11 +71,16 @@ class Effort:
     fresh: int = 40
 
     @classmethod
-    def for_runs_of(cls, seconds: float) -> Effort:
-        """What a target can afford that takes so long for a run."""
-        if seconds < 0.1:
-            return cls()
-        return cls(6, 2, 16, 24) if seconds < 0.5 else cls(4, 2, 6, 12)
+    def for_target(cls, target: Target) -> Effort:
+        """What a target can afford: a program costs ONNX Runtime some milliseconds, TVM a tenth of
+        a second, torch.compile one or two seconds."""
+        match target.lowering:
+            case "torch":
+                return cls(4, 2, 6, 12)
+            case "relax":
+                return cls(6, 2, 16, 24)
+            case _:
+                return cls()
 
 
 class Progress(Protocol):
@@ -546,7 +552,9 @@ class Generaliser:
                 self.record.reasons[condition] = why
 
     def _operands(self) -> None:
-        """Operands that may be left out or added."""
+        """Operands that may be other tensors, be left out, or be added."""
+        for tensor in self.draft.sources:
+            self._split(tensor)
         for line in self.draft.nodes:
             if len(line.ops) == 1:
                 self._optional_operands(line)
@@ -554,6 +562,31 @@ class Generaliser:
     def _orders(self) -> None:
         for line in self.draft.nodes:
             self._order(line)
+
+    def _split(self, tensor: str) -> None:
+        """Must a source that is read twice be the same tensor in both places?"""
+        uses = [
+            (line.name, position)
+            for line in self.draft.nodes
+            for position, name in enumerate(line.operands)
+            if name == tensor
+        ]
+        for number, (name, position) in enumerate(uses[1:], 2):
+            line = self.draft.node(name)
+            other = f"{tensor}{chr(ord('a') + number - 1)}"
+            operands = list(line.operands)
+            operands[position] = other
+            relaxed = self.draft.with_node(replace(line, operands=tuple(operands)))
+            place, self.place = self.place, _with_tensor(self.place, other, tensor)
+            relaxed = relaxed.with_(*_source_conditions(other, self.place))
+            relaxed = relaxed.without(
+                *(c for c in relaxed.conditions if _is_about_context(c, [tensor]))
+            )
+            title = f"{tensor} in line {name}: another tensor"
+            wishes: list[Sequence[Wish]] = [()] * self.effort.samples
+            distinct = Distinct(tensor, other)
+            if not self._attempt(title, relaxed, wishes, distinct.holds, "the same", "any"):
+                self.place = place
 
     def _optional_operands(self, line: DraftNode) -> None:
         ports = self.sampling.signatures[line.ops[0]].plan.decl.params
@@ -1118,6 +1151,11 @@ def _source_conditions(tensor: str, place: Place) -> list[Condition]:
     elif at.role is Role.INPUT:
         found.append(Holds("graph_input", tensor))
     return found
+
+
+def _with_tensor(place: Place, name: str, like: str) -> Place:
+    """The place with another name for one of its tensors."""
+    return Place(place.around, place.nodes, {**place.tensors, name: place.tensors[like]})
 
 
 def _role_conditions(tensor: str, taken: set[str], refused: set[str]) -> list[Condition]:

@@ -1,0 +1,121 @@
+"""``reprise distill``: a program that fails in, a rule about all that fail alike out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+
+from reprise.cli.fuzz import Duration
+from reprise.cli.main import Exit
+from reprise.cli.output import counted, wants_colour
+
+
+@click.command(short_help="Turn a failing program into a rule about its defect.")
+@click.argument("subject", metavar="FINDING|MODEL|PROGRAM", type=click.Path(path_type=Path))
+@click.option(
+    "--target", metavar="NAME[:DEVICE][@PYTHON]",
+    help="On what it fails. [default: the finding's own target]",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR",
+    help="A folder for the rule; one that holds a distillation already goes on from there. "
+    "[default: FINDING/distilled, or NAME-distilled]",
+)  # fmt: skip
+@click.option("--name", default="", metavar="RULE", help="The rule's name. [default: made up]")
+@click.option(
+    "--reduce/--no-reduce", default=True, show_default=True,
+    help="Whether to reduce the program first.",
+)  # fmt: skip
+@click.option(
+    "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Processes of the target; 0: one for each processor.",
+)  # fmt: skip
+@click.option("--runs", type=click.IntRange(1), metavar="N", help="Stop after so many runs.")
+@click.option(
+    "--time", "seconds", type=Duration(), metavar="TIME", help="Stop after so long (90s, 30m)."
+)
+@click.option(
+    "--inputs", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.npz",
+    help="Values of inputs. [default: the finding's, or NAME.npz beside the file]",
+)  # fmt: skip
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="S",
+    help="For all that is drawn.",
+)  # fmt: skip
+@click.option(
+    "--timeout", default=60.0, type=Duration(), metavar="TIME",
+    help="How long the target may take for one program. [default: 60s]",
+)  # fmt: skip
+@click.option(
+    "--memory", default=4096, show_default=True, type=click.IntRange(0), metavar="MIB",
+    help="How much memory the target may take; 0: no limit.",
+)  # fmt: skip
+def distill(
+    subject: Path,
+    target: str | None,
+    out: Path | None,
+    name: str,
+    reduce: bool,
+    jobs: int,
+    runs: int | None,
+    seconds: float | None,
+    inputs: Path | None,
+    seed: int,
+    timeout: float,
+    memory: int,
+) -> int:
+    """Turn a failing program into a rule that matches the programs that fail alike.
+
+    Takes a finding's folder (or RUN/ID), a .uir program or an ONNX model, and reduces it. Then
+    everything that the rule could say of it is varied, one thing at a time, and what does not
+    matter to the defect is left out. The folder holds the rule with tests, and a record of every
+    experiment. Ctrl-C, and a budget that is spent, keep the best rule so far (too narrow, never
+    too wide); the same command goes on from there.
+
+    Exit code: 0 distilled, 2 an option or the target is bad or the program does not show the defect
+    there, 130 stopped.
+    """
+    from reprise.distill.distilling import distill_subject
+    from reprise.distill.reduce import Budget
+    from reprise.distill.subject import read_subject
+    from reprise.distill.telling import LiveProgress, PlainProgress
+    from reprise.lang.display import printable
+    from reprise.solve.signatures import Signatures
+    from reprise.targets.process import Limits
+
+    signatures = Signatures.load()
+    read = read_subject(subject, target, signatures, inputs=inputs, seed=seed)
+    if out is None:
+        inside = read.detail is not None
+        out = read.origin / "distilled" if inside else Path(f"{subject.stem}-distilled")
+    live = LiveProgress() if wants_colour(sys.stderr) else None
+    with live or nullcontext():
+        done, file, interrupted = distill_subject(
+            read,
+            signatures,
+            out,
+            limits=Limits(seconds=timeout, memory_mib=memory),
+            jobs=jobs or os.cpu_count() or 1,
+            budget=Budget(runs, seconds),
+            reduce=reduce,
+            seed=seed,
+            name=name,
+            progress=live or PlainProgress(),
+        )
+    record = done.record
+    for line in done.text.partition("\ntest ")[0].rstrip().splitlines():
+        click.echo(printable(line))
+    tried, triggered = record.fresh
+    click.echo(
+        f"{counted(record.asked, 'program')}, {counted(record.runs, 'run')}, "
+        f"{record.seconds:.1f} s; of {counted(tried, 'fresh program')} {triggered} trigger"
+    )
+    if not record.complete:
+        why = "stopped" if interrupted else "the budget is spent"
+        click.echo(f"not complete, at “{record.interrupted}”: {why}; the same command goes on")
+    click.echo(f"in {file}")
+    return Exit.INTERRUPTED if interrupted else Exit.OK

@@ -1,0 +1,129 @@
+"""The folder that ``reprise distill`` leaves.
+
+RULE.rules           the rule, with tests
+distillation.md      every experiment, for a person who audits the rule
+distillation.json    the same for machines, with the programs by key
+answers.jsonl        what each program tried did, so that a second call resumes
+trials.jsonl         the same, as the target's trials keep it
+reduced/             the program that was generalised, as ``reprise reduce`` leaves it
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from reprise.distill.asking import Answer
+from reprise.distill.record import Distilled, Experiment
+from reprise.patterns.check import UsageError
+
+ANSWERS = "answers.jsonl"
+TRIALS = "trials.jsonl"
+REDUCED = "reduced"
+_MARK = "distillation.json"
+
+
+def prepare_folder(path: Path) -> None:
+    """Make the folder, or take one that an earlier call left. Raises UsageError for any other that
+    is not empty, OSError."""
+    path.mkdir(parents=True, exist_ok=True)
+    known = {ANSWERS, TRIALS, REDUCED, _MARK}
+    if any(path.iterdir()) and not any((path / name).exists() for name in known):
+        raise UsageError(f"{path} is not empty and holds no distillation: give another --out")
+
+
+def write_folder(path: Path, distilled: Distilled, origin: str, seed: int) -> Path:
+    """Write the rule and its record; the rule's file. Raises OSError."""
+    for old in path.glob("*.rules"):
+        old.unlink()
+    rule = path / f"{distilled.draft.name}.rules"
+    rule.write_text(distilled.text, encoding="utf-8")
+    data = json.dumps(record_data(distilled, origin, seed), indent=2) + "\n"
+    (path / _MARK).write_text(data, encoding="utf-8")
+    (path / "distillation.md").write_text(record_text(distilled, origin), encoding="utf-8")
+    return rule
+
+
+def record_data(distilled: Distilled, origin: str, seed: int) -> dict[str, object]:
+    """The record as JSON has it."""
+    record = distilled.record
+    tried, triggered = record.fresh
+    return {
+        "rule": distilled.draft.name,
+        "origin": origin,
+        "seed": seed,
+        "complete": record.complete,
+        "interrupted": record.interrupted,
+        "programs": record.asked,
+        "runs": record.runs,
+        "seconds": round(record.seconds, 3),
+        "fresh": {"tried": tried, "triggered": triggered},
+        "conditions": [
+            {"condition": str(c), "why": record.reasons.get(c, _FROM_PROGRAM)}
+            for c in distilled.draft.conditions
+        ],
+        "experiments": [
+            {
+                "dimension": e.dimension,
+                "from": e.before,
+                "to": e.after,
+                "samples": len(e.programs),
+                "triggered": e.count(Answer.YES),
+                "passed": e.count(Answer.NO),
+                "kept": e.kept,
+                "why": e.why,
+                "programs": [[key, answer.value] for key, answer in e.programs],
+            }
+            for e in record.experiments
+        ],
+    }
+
+
+_FROM_PROGRAM = "as in the program: without it, not all programs trigger"
+
+
+def record_text(distilled: Distilled, origin: str) -> str:
+    """The record as a person reads it."""
+    record, draft = distilled.record, distilled.draft
+    tried, triggered = record.fresh
+    lines = [f"# {draft.name}", "", f"Distilled from {origin}.", ""]
+    lines += ["```rules", distilled.text.partition("\ntest ")[0].rstrip(), "```", ""]
+    if not record.complete:
+        lines += [
+            f"**Not complete**: stopped at “{record.interrupted}”. What comes after it was not "
+            "generalised, so the rule is narrower than the defect.",
+            "",
+        ]
+    lines.append(
+        f"{record.asked} programs, {record.runs} runs of the target, {record.seconds:.1f} s. "
+        + (
+            f"Of {tried} fresh programs made from the rule, varied in everything at once, "
+            f"{triggered} trigger."
+            if tried
+            else "Fresh programs were not tried."
+        )
+    )
+    lines += ["", "## Why each condition is there", ""]
+    for condition in draft.conditions:
+        lines.append(f"- `{condition}`: {record.reasons.get(condition, _FROM_PROGRAM)}")
+    lines += ["", "## Experiments", ""]
+    lines += ["| varied | from | to | triggered | kept | |", "|---|---|---|--:|---|---|"]
+    lines += [_row(experiment) for experiment in record.experiments]
+    lines += ["", "The programs of each, by key, are in `distillation.json`.", ""]
+    return "\n".join(lines)
+
+
+def _row(experiment: Experiment) -> str:
+    yes, no = experiment.count(Answer.YES), experiment.count(Answer.NO)
+    count = f"{yes} of {yes + no}" if yes + no else "–"
+    silent = experiment.count(Answer.UNUSABLE)
+    why = experiment.why + (f" ({silent} said nothing)" if silent else "")
+    cells = [
+        experiment.dimension,
+        f"`{experiment.before}`",
+        f"`{experiment.after}`",
+        count,
+        "yes" if experiment.kept else "no",
+        why,
+    ]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
