@@ -40,7 +40,7 @@ from benchmarks.known_bugs import known_bugs
 from reprise.lower.lowering import lowering
 from reprise.solve.sampling import Sampler
 from reprise.solve.signatures import Signatures
-from reprise.synth import generator as synthesis
+from reprise.synth import following
 from reprise.synth.generator import Generator
 from reprise.synth.guide import Guide
 from reprise.synth.options import Options
@@ -135,22 +135,26 @@ class Bench:
 
 @contextmanager
 def watched(spent: dict[str, float]) -> Iterator[None]:
-    """Count the time in the functions that stages consist of. They do not call each other."""
+    """Count the time in the functions that stages consist of, each without those that it calls."""
+    inner = [0.0]
 
     def counting(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*arguments: Any, **named: Any) -> Any:
+            before, inner[0] = inner[0], 0.0
             start = time.thread_time()
             try:
                 return function(*arguments, **named)
             finally:
-                spent[stage] += time.thread_time() - start
+                took = time.thread_time() - start
+                spent[stage] += took - inner[0]
+                inner[0] = before + took
 
         return wrapped
 
     places: list[tuple[Any, str, str]] = [
         (Sampler, "typed", "solve"),
-        (synthesis, "entity_facts", "facts"),
-        *((Guide, name, "match") for name in ("begin", "commit", "take_back")),
+        (following, "entity_facts", "facts"),
+        *((Guide, name, "match") for name in ("begin", "add", "finish", "take_back")),
     ]
     before = [getattr(owner, name) for owner, name, _ in places]
     for (owner, name, stage), function in zip(places, before, strict=True):

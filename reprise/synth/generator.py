@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from reprise.facts.facts import entity_facts
 from reprise.lang.core import Row
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
@@ -139,7 +138,6 @@ class _Candidate:
 
     node: Node
     graph_mark: int
-    guide_mark: int
     accepts: list[Row]
     effect: Effect
     pending: _Application | None = None
@@ -379,7 +377,8 @@ class Growth:
     ) -> _Candidate | None:
         """Put the candidate into the graph and its facts into the engine. Result ``output`` is
         asked for, besides the first."""
-        graph_mark, guide_mark = self.graph.mark(), self.guide.mark()
+        graph_mark = self.graph.mark()
+        self.guide.try_out()
         sources, accepts = self.sources, list[Row]()
         operands: list[Tensor | None] = []
         try:
@@ -392,13 +391,12 @@ class Growth:
                     tensor = self._reuse(operator, i, type)
                 if tensor is None:
                     tensor = self._source(operator, i, type, instance, typing)
-                    effect = self.guide.commit(entity_facts(tensor))
-                    accepts += effect.accepts
+                    accepts += self.guide.add_source(tensor)
                 operands.append(tensor)
         except NoValue:
             self.sources = sources
             self.graph.take_back(graph_mark)
-            self.guide.take_back(guide_mark)
+            self.guide.take_back()
             return None
         number = len(self.graph.nodes)
         outputs = typing.outputs
@@ -420,9 +418,9 @@ class Growth:
             name=f"n{number}",
             given=frozenset(instance.attributes),
         )
-        effect = self.guide.commit(entity_facts(node))
+        effect = self.guide.add(node)
         accepts += effect.accepts
-        return _Candidate(node, graph_mark, guide_mark, accepts, effect)
+        return _Candidate(node, graph_mark, accepts, effect)
 
     def _reuse(self, operator: Operator, position: int, type: TensorType) -> Tensor | None:
         """A tensor of just this type that is there already, if the operand may be any."""
@@ -493,7 +491,6 @@ class Growth:
         return {t.id: "" if t.producer is None else t.producer.op for t in self.graph.tensors}
 
     def _accept(self, candidate: _Candidate) -> None:
-        self.guide.database.release(candidate.guide_mark)
         fresh = [t for t in self.graph.tensors if t.id >= candidate.graph_mark]
         self.guide.keep(candidate.accepts, fresh)
         for tensor in fresh:
@@ -507,7 +504,7 @@ class Growth:
         self.pending = candidate.pending
 
     def _take_back(self, candidate: _Candidate) -> None:
-        self.guide.take_back(candidate.guide_mark)
+        self.guide.take_back()
         for tensor in self.graph.tensors:
             if tensor.id >= candidate.graph_mark and tensor.role is not Role.COMPUTED:
                 self.sources -= 1
@@ -524,8 +521,7 @@ class Growth:
                 unread = tensor.id not in self.read
                 if unread or rng.random() < self.options.expose:
                     graph.outputs.append(tensor)
-        effect = self.guide.commit([("graph_output", (t.id,)) for t in graph.outputs])
-        for completed in effect.completed:
+        for completed in self.guide.finish(graph.outputs):
             self.completed[completed.pattern.name] = None
         inputs = {
             tensor.name: self.values[tensor.id]

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reprise.cache import cache_folder
-from reprise.datalog import Database
+from reprise.datalog.changes import Changes
 from reprise.datalog.demand import on_demand, renamed_relations
 from reprise.facts.facts import Fact, value_of
 from reprise.lang.core import Program, Row
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
-from reprise.uir.graph import Scalar, Tensor
+from reprise.synth.following import Following
+from reprise.synth.triggers import Alarm, Triggers
+from reprise.uir.graph import Node, Scalar, Tensor
 
 _KEEP_AFTER = frozenset({2, 100, 2_000, 20_000})
 """After how many programs what was compiled is kept for the next start: most rules are needed for
@@ -64,7 +66,7 @@ class Guide:
         self._by_name = {p.name: p for p in patterns}
         roots = [*(p.name for p in patterns), *forbidden, "accepts"]
         self.program: Program = on_demand(rules.program, roots)
-        self.database = Database(self.program, cache=cache_folder(), checked=True)
+        self.database = Following(self.program, cache_folder())
         self._wanted = frozenset(self.program.relations)
         self._learned = 0
         facts: list[Fact] = [("takes", row) for row in takes]
@@ -75,12 +77,24 @@ class Guide:
             facts += [("opset", (domain, opset)) for domain in ("", "ai.onnx")]
         self._given = facts
         self.database.commit([fact for fact in facts if fact[0] in self._wanted])
-        self._start = self.database.mark()
         self._watched = frozenset(roots)
         self._begun = 0
-        self._members: dict[Row, list[int]] = {}
-        self._accepted: list[list[list[int]]] = []
+        self._takers: dict[tuple[str, int], list[Row]] = {}
+        for row in self.database.rows("takes"):
+            self._takers.setdefault((str(row[1]), int(row[2])), []).append(row)
         self._kinds = 1 + max((int(row[0]) for row in self.database.rows("takes")), default=-1)
+        self._triggers = Triggers()
+        self._to_learn = [(rules.program, frozenset(roots) - {"accepts"})]
+        self._begun = 0
+        self._forget()
+
+    @property
+    def triggers(self) -> Triggers:
+        """What says of a node whether to ask the engine; made when first needed."""
+        for program, roots in self._to_learn:
+            self._triggers.learn(program, roots)
+        self._to_learn.clear()
+        return self._triggers
 
     def learn(self, rules: RuleSet, patterns: Sequence[Pattern]) -> None:
         """Watch for these patterns too; the program that is being built is forgotten. What their
@@ -90,37 +104,84 @@ class Guide:
         asked = on_demand(rules.program, names)
         derived = asked.derived() - set(names)
         more = renamed_relations(asked, {name: f"{name}~{self._learned}" for name in derived})
-        self.database.undo(self._start)
+        self._forget()
         self.database.extend(more)
         fresh = more.relations.keys() - self._wanted
         self._wanted |= fresh
         self.database.commit([fact for fact in self._given if fact[0] in fresh])
-        self._start = self.database.mark()
         self._by_name.update({p.name: p for p in patterns})
         self._watched |= frozenset(names)
+        self._to_learn.append((rules.program, frozenset(names)))
+        self._forget()
 
     def begin(self) -> None:
         """Forget the last program. Now and then, keep the rules that were compiled meanwhile."""
-        self.database.undo(self._start)
+        self._forget()
         self._begun += 1
         if self._begun in _KEEP_AFTER:
             self.database.save()
-        self._members = {}
-        self._accepted = [[] for _ in range(self._kinds)]
 
-    def mark(self) -> int:
-        """A point to return to with :meth:`take_back`."""
-        return self.database.mark()
+    def _forget(self) -> None:
+        self.database.restart()
+        self._members: dict[Row, list[int]] = {}
+        self._accepted: list[list[list[int]]] = [[] for _ in range(self._kinds)]
+        self._present: set[str] = set()
+        self._alert = self._alert_before = False
+        self._fresh: set[Row] = set()
+        self._fresh_ops: list[str] = []
 
-    def take_back(self, mark: int) -> None:
-        """Forget what was committed since ``mark``, and the mark."""
-        self.database.undo(mark)
-        self.database.release(mark)
+    def try_out(self) -> None:
+        """What is added from here on can be taken back, until it is kept."""
+        self.database.try_out()
+        self._fresh = set()
+        self._fresh_ops = []
+        self._alert_before = self._alert
+
+    def take_back(self) -> None:
+        """Forget what was added since :meth:`try_out`."""
+        self.database.take_back()
+        self._fresh = set()
+        self._present.difference_update(self._fresh_ops)
+        self._alert = self._alert_before
+
+    def add_source(self, tensor: Tensor) -> list[Row]:
+        """Add a source of the next node; the new rows of ``accepts``."""
+        self.database.append(tensor)
+        return self._newly_accepted((tensor,))
+
+    def add(self, node: Node) -> Effect:
+        """Add a node, whose sources were added since :meth:`try_out`."""
+        self.database.append(node)
+        if node.op not in self._present:
+            self._present.add(node.op)
+            self._fresh_ops.append(node.op)
+        accepts = self._newly_accepted(node.outputs)
+        alarm = self.triggers.alarm(node, self._present)
+        if alarm is Alarm.LASTS:
+            self._alert = True
+        elif not (alarm or self._alert):
+            return Effect(accepts, [], False)
+        effects = [self._effect(changes) for changes in self.database.catch_up()]
+        return Effect(
+            accepts,
+            [completed for effect in effects for completed in effect.completed],
+            any(effect.forbidden for effect in effects),
+        )
+
+    def finish(self, outputs: Sequence[Tensor]) -> list[Completed]:
+        """Add the outputs of the graph; the patterns that they complete."""
+        facts: list[Fact] = [("graph_output", (tensor.id,)) for tensor in outputs]
+        if self._alert:
+            return self.commit(facts).completed
+        self.database.append(facts)
+        return []
 
     def commit(self, facts: Iterable[Fact]) -> Effect:
-        """Add the facts of one entity (or facts about the finished graph)."""
+        """Add the facts of one entity (or facts about the finished graph), and look at once."""
         wanted = self._wanted
-        changes = self.database.commit([fact for fact in facts if fact[0] in wanted])
+        return self._effect(self.database.commit([fact for fact in facts if fact[0] in wanted]))
+
+    def _effect(self, changes: Changes) -> Effect:
         accepts: list[Row] = []
         completed: list[Completed] = []
         forbidden = False
@@ -135,9 +196,22 @@ class Guide:
                 forbidden = forbidden or bool(changes.new(name))
         return Effect(accepts, completed, forbidden)
 
+    def _newly_accepted(self, tensors: Sequence[Tensor | None]) -> list[Row]:
+        """The rows of ``accepts`` that tensors bring, without asking the engine again: they depend
+        on element type and rank alone."""
+        rows: list[Row] = []
+        for tensor in tensors:
+            if tensor is None or tensor.type.shape is None or tensor.type.dtype is None:
+                continue
+            type = tensor.type.dtype, len(tensor.type.shape)
+            if type not in self._members and type not in self._fresh:
+                self._fresh.add(type)
+                rows += self._takers.get(type, ())
+        return sorted(rows) if len(tensors) > 1 and rows else rows
+
     def keep(self, accepts: Iterable[Row], tensors: Iterable[Tensor]) -> None:
-        """Note that tensors are there to stay, and what the commits that brought them changed in
-        ``accepts``."""
+        """Note that tensors are there to stay, and what they changed in ``accepts``."""
+        self.database.accept()
         members = self._members
         for kind, *type in accepts:
             self._accepted[int(kind)].append(members.setdefault(tuple(type), []))
