@@ -133,7 +133,12 @@ class Generaliser:
         try:
             for step, work in self._steps():
                 self.progress(step, self.asker.asked, self.draft)
+                before = self.draft
                 work()
+                if not holds_all(self.draft.conditions, self.place):
+                    self.draft = before
+                    why = "gave a rule that the program itself does not match: taken back"
+                    self.record.add(step, "", "", (), False, why)
             self.record.complete = True
         finally:
             self.record.interrupted = "" if self.record.complete else step
@@ -500,11 +505,42 @@ class Generaliser:
                     wish = wish or Wish("reader", tensor, "", True)
                     title = "also an output" if condition.negated else "not an output"
                     fan = Within(Term("fanout", tensor), 0, 0)
-                    self._relax(f"{tensor} {title}", [condition, fan], [(wish,)] * n)
+                    name = f"{tensor} {title}"
+                    self._relax(name, [condition, fan], [(wish,)] * n, learn=_is_near(tensor))
                 elif _terms(condition) == {Term("fanout", tensor)}:
                     title = f"{tensor} read once more"
-                    if condition in self.draft.conditions:
-                        self._relax(title, [condition], [(Wish("reader", tensor, "", True),)] * n)
+                    wishes = [(Wish("reader", tensor, "", True),)] * n
+                    kept = condition not in self.draft.conditions or self._relax(
+                        title, [condition], wishes
+                    )
+                    if not kept and self.record.experiments[-1].count(Answer.YES):
+                        self._readers(tensor, condition)
+
+    def _readers(self, tensor: str, condition: Condition) -> None:
+        """Some readers besides the lines do no harm, others do: which? Those that do are mostly
+        rewritten together with a line (two equal nodes become one)."""
+        ops = list(self.sampling.unary(self.place.tensors[tensor].type))
+        lines = {n.ops[0] for n in self.draft.nodes if n.ops and tensor in n.reads}
+        few = max(4, self.effort.kin // 4)
+        chosen = sorted({*ops[:: max(1, len(ops) // few)], *(lines & set(ops))})
+        dimension = f"operators that read {tensor} besides"
+        relaxed = self.draft.without(condition)
+        options: list[tuple[Attribute, Sequence[Wish]]] = [
+            (op, (Wish("reader", tensor, "", op),)) for op in chosen
+        ]
+        taken, refused, asked = self._choose(dimension, relaxed, options)
+        kept = len(taken) >= 2 * len(refused)
+        why = f"{len(taken)} of {len(taken) + len(refused)} do no harm"
+        if refused:
+            why += f", but {', '.join(map(str, refused))}"
+        # a condition on users cannot tell a second node from the line's own
+        harmful = tuple(sorted(str(op) for op in refused if op not in lines))
+        after = Near("user", tensor, harmful, negated=True)
+        said = str(after) if harmful else "anything"
+        self.record.add(dimension, str(condition), said, asked, kept, why)
+        if kept:
+            self.draft = relaxed.with_(after) if harmful else relaxed
+            self.record.reasons[after] = f"{dimension}: {why}"
 
     def _values(self) -> None:
         for tensor in self.draft.sources:
@@ -1045,7 +1081,7 @@ def separators(
     right = [right[0], *right[1:][-_MOST_RIGHT:]]
     candidates = [
         c
-        for c in conditions_of(right[0], draft)
+        for c in (*conditions_of(right[0], draft), *_without_neighbours(draft, right, wrong))
         if allowed(c) and all(c.holds(place) for place in right[1:])
     ]
     chosen: list[Condition] = []
@@ -1065,6 +1101,22 @@ def separators(
         if not left:
             return chosen
     return chosen if partial else []
+
+
+def _without_neighbours(
+    draft: Draft, right: Sequence[Place], wrong: Sequence[Place]
+) -> Iterator[Condition]:
+    """For each tensor: none of the operators reads it, or makes it, that do so at ``wrong`` places
+    only."""
+    for tensor in draft.tensors:
+        for where in ("user", "producer"):
+            seen = [
+                {op for p in places for op in p.around.near(where, p.tensors[tensor])}
+                for places in (right, wrong)
+                if all(tensor in p.tensors for p in places)
+            ]
+            if len(seen) == 2 and seen[1] - seen[0]:
+                yield Near(where, tensor, tuple(sorted(seen[1] - seen[0])), negated=True)
 
 
 def plainness(condition: Condition) -> int:
@@ -1200,6 +1252,10 @@ def _violates(condition: Condition) -> Accept:
 
 def _mentions(term: Term) -> Callable[[Condition], bool]:
     return lambda condition: term in _terms(condition)
+
+
+def _is_near(tensor: str) -> Learn:
+    return lambda condition: isinstance(condition, Near) and condition.of == tensor
 
 
 def _is_about_values_of(tensor: str) -> Callable[[Condition], bool]:
