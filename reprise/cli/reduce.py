@@ -106,6 +106,8 @@ def reduce(
     known = f", known: {report.rule}" if report.rule else ""
     verdict = report.judgement.verdict.value.replace("_", " ")
     click.echo(printable(f"{verdict}{known}: {' '.join(report.judgement.title.split())[:160]}"))
+    if report.judgement.signature != report.aimed:
+        click.echo(printable(f"of {report.aimed}, this is {report.judgement.signature}"))
     if report.stop is not Stop.MINIMAL:
         why = "the budget is spent" if report.stop is Stop.BUDGET else "stopped"
         click.echo(f"not minimal: {why}; the same command goes on from here")

@@ -29,8 +29,20 @@ _VALUES = 4096
 """Of larger arrays, only so many elements count: nothing is gained by looking at all of them."""
 
 
-def structure_cost(flow: Flow, types: Mapping[str, TensorType]) -> Cost:
-    """What can be said of a flow in any form."""
+def model_cost(flow: Flow) -> Cost:
+    """The cost of a model with operators that are not known: only what its sources are counts."""
+    types = {source.name: TensorType(source.dtype, source.shape) for source in flow.sources}
+    return (*_structure_cost(flow, types), *_source_cost(flow))
+
+
+def _source_cost(flow: Flow) -> Cost:
+    """How many sources are stored, and how odd the values are."""
+    stored = sum(1 for source in flow.sources if source.stored)
+    return (stored, sum(value_cost(source) for source in flow.sources))
+
+
+def _structure_cost(flow: Flow, types: Mapping[str, TensorType]) -> Cost:
+    """The size of the graph, and of the tensors whose types are given."""
     empty, elements, ranks = 0, 0, 0
     for type in types.values():
         extents = [e for e in type.shape or () if isinstance(e, int)]
@@ -55,9 +67,7 @@ def uir_cost(flow: Flow, signatures: Signatures) -> Cost | None:
         given += len(plain_given(signature, step.given))
         size += sum(_size(value) for value in typing.attributes.values())
     kinds = sum(dtype_rank(type.dtype) for type in types.values())
-    stored = sum(1 for source in flow.sources if source.stored)
-    values = sum(value_cost(source) for source in flow.sources)
-    return (*structure_cost(flow, types), off, given, size, kinds, stored, values)
+    return (*_structure_cost(flow, types), off, given, size, kinds, *_source_cost(flow))
 
 
 def dtype_rank(dtype: str | None) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from reprise.cache import write_whole
@@ -45,7 +45,8 @@ class Size:
 @dataclass(frozen=True)
 class Report:
     """What became of a reduction. ``text``: the program in UIR, or a line for each node of a model.
-    ``judgement``: the full verdict on it, which may blame fewer passes than were blamed before."""
+    ``judgement``: the full verdict on it, which may blame fewer passes than ``aimed``, the
+    signature that was asked for: of several defects at once, one is left."""
 
     folder: Path
     before: Size
@@ -54,6 +55,7 @@ class Report:
     trials: int
     runs: int
     seconds: float
+    aimed: str
     judgement: Judgement
     rule: str | None
     text: str
@@ -108,7 +110,10 @@ def write_folder(
     info = RunInfo(
         seed, spelled(subject.spec, trials.target), {}, (), "", False, versions, utc_now()
     )
-    files = finding_files(Tested(record, exhibit), info, trials.target, None)
+    target = trials.target
+    if isinstance(program, Model):  # whatever else the target takes, this it took as ONNX
+        target = replace(target, lowering="onnx")
+    files = finding_files(Tested(record, exhibit), info, target, None)
     if isinstance(program, Model):
         from reprise.campaign.findings import npz
 
@@ -121,6 +126,7 @@ def write_folder(
         sum(stage.trials for stage in stages),
         sum(stage.runs for stage in stages),
         sum(stage.seconds for stage in stages),
+        trials.aim.signature if trials.aim is not None else "",
         judgement,
         rule,
         _text(program),

@@ -46,6 +46,7 @@ class OnnxForm:
         self._stored = {tensor.name: tensor for tensor in graph.initializer}
         self._infos = {i.name: i for i in (*graph.input, *graph.value_info, *graph.output)}
         self._constants: dict[str, Array] = {}
+        self._recorded: tuple[Flow, dict[str, Source]] | None = None
 
     def flow(self, program: Program) -> Flow:
         """The model, to be edited."""
@@ -80,19 +81,35 @@ class OnnxForm:
             node = graph.node.add()
             node.CopyFrom(step.proto)
             node.input[:] = [name or "" for name in step.inputs]
+        as_it_came = self._is_as_it_came(flow)
         for name in flow.outputs:
-            self._write_info(graph.output.add(name=name), self._known.get(name))
+            self._write_info(graph.output.add(name=name), self._known.get(name), as_it_came)
         _add_functions(proto, self.model.proto)
         return Model(proto, inputs, self.model.name)
 
     def types(self, flow: Flow) -> Mapping[str, TensorType]:
         names = {s.name for s in flow.sources}.union(flow.producers)
-        known = {**self._known, **flow.by_name}
+        known = {**self.values(flow), **flow.by_name}
         return {n: TensorType(known[n].dtype, known[n].shape) for n in names if n in known}
 
     def values(self, flow: Flow) -> Mapping[str, Source]:
-        """The values that tensors have in the model as it came."""
-        return self._known
+        """The values that tensors have in the model as it came, as long as they can still be of the
+        same types; else those that they have now."""
+        if self._is_as_it_came(flow):
+            return self._known
+        if self._recorded is None or self._recorded[0] is not flow:
+            program = self.program(flow)
+            assert isinstance(program, Model)
+            self._recorded = flow, self._record(program)
+        return self._recorded[1]
+
+    def _is_as_it_came(self, flow: Flow) -> bool:
+        """Whether every source is of the type that the model had there."""
+        known = self._known
+        return all(
+            s.name in known and (s.dtype, s.shape) == (known[s.name].dtype, known[s.name].shape)
+            for s in flow.sources
+        )
 
     # --- parts of models ---------------------------------------------------------------------
 
@@ -105,7 +122,8 @@ class OnnxForm:
                 yield Source(info.name, _dtype(array), array)
         for tensor in model.proto.graph.initializer:
             array = numpy_helper.to_array(tensor)
-            self._constants[tensor.name] = array
+            if model is self.model:
+                array = self._constants.setdefault(tensor.name, array)
             dtype = DTYPE_OF_CODE[tensor.data_type]
             yield Source(tensor.name, dtype, array, stored=True)
 
@@ -116,8 +134,11 @@ class OnnxForm:
         else:
             fill_tensor(proto, source.value, source.dtype)
 
-    def _write_info(self, info: Any, source: Source | None) -> None:
-        if source is not None:
+    def _write_info(self, info: Any, source: Source | None, shaped: bool = True) -> None:
+        """The type of an input or output; not its shape, where that is not known any more."""
+        if source is not None and not shaped:
+            info.type.MergeFromString(encode(TensorType(source.dtype, None)))
+        elif source is not None:
             info.type.MergeFromString(encode(TensorType(source.dtype, source.shape)))
         elif info.name in self._infos:
             info.CopyFrom(self._infos[info.name])
@@ -126,11 +147,14 @@ class OnnxForm:
 
     @cached_property
     def _known(self) -> dict[str, Source]:
-        """Every tensor that has a value that can be an input's."""
-        flow = self.flow(self.model)
+        """Every tensor of the model as it came that has a value that can be an input's."""
+        return self._record(self.model)
+
+    def _record(self, model: Model) -> dict[str, Source]:
+        flow = self.flow(model)
         known = {source.name: source for source in flow.sources}
         names = [name for step in flow.steps for name in step.makes if self._is_tensor(name)]
-        computed = self.compute(_with_outputs(self.model, names))
+        computed = self.compute(_with_outputs(model, names))
         if computed is not None and len(computed) == len(names):
             for name, array in zip(names, computed, strict=True):
                 known[name] = Source(name, _dtype(array), array)

@@ -29,12 +29,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from reprise.distill.cost import Cost, structure_cost, uir_cost
+from reprise.distill.cost import Cost, model_cost, uir_cost
 from reprise.distill.flow import Flow
 from reprise.distill.forms import Form, UirForm
 from reprise.distill.passes import (
     BEGINNING,
     MERGERS,
+    SOURCES,
     STRUCTURE,
     TYPES,
     VALUES,
@@ -123,7 +124,7 @@ class Reducer:
         self.trials = trials
         self.budget = budget or Budget()
         self.watch = watch
-        self.passes: Sequence[Pass] = (*STRUCTURE, *MERGERS)
+        self.passes: Sequence[Pass] = (*STRUCTURE, *SOURCES, *VALUES, *MERGERS)
         self.rederive: Rederiver | None = None
         if isinstance(form, UirForm):
             self.passes = (*STRUCTURE, *TYPES, *VALUES, *MERGERS)
@@ -136,16 +137,18 @@ class Reducer:
         self.reduced = Reduced(start, flow, cost, self._elements(flow))
         self._begin = time.monotonic()
 
-    def run(self) -> Reduced:
-        """Reduce until nothing is left to do or the budget is spent. An exception, such as a
-        KeyboardInterrupt, passes through and leaves :attr:`reduced` as it was."""
+    def run(self, passes: Sequence[Pass] | None = None) -> Reduced:
+        """Reduce until ``passes`` (all) have nothing left to do or the budget is spent. An
+        exception, such as a KeyboardInterrupt, passes through and leaves :attr:`reduced` as it
+        was."""
         self._begin = time.monotonic()
+        self.reduced.stop = Stop.INTERRUPTED
         try:
             self._round(BEGINNING)
             aim = self.trials.aim
             if aim is None or not aim.cures:
                 self.last = self.reduced.flow.steps[-1].op
-            while self._round(self.passes):
+            while self._round(self.passes if passes is None else passes):
                 pass
             self.reduced.stop = Stop.MINIMAL
         except _Spent:
@@ -231,4 +234,4 @@ class Reducer:
     def _cost(self, flow: Flow) -> Cost | None:
         if isinstance(self.form, UirForm):
             return uir_cost(flow, self.form.signatures)
-        return structure_cost(flow, self.form.types(flow))
+        return model_cost(flow)

@@ -13,6 +13,7 @@ from reprise.distill.forms import UirForm
 from reprise.distill.kept import TRIALS, Report, prepare_folder, size_of, write_folder
 from reprise.distill.onnx_form import OnnxForm
 from reprise.distill.onnx_model import Model, as_program
+from reprise.distill.passes import STRUCTURE
 from reprise.distill.reduce import Budget, Reduced, Reducer, Stop, Watch
 from reprise.distill.subject import Subject, open_trials
 from reprise.distill.trials import Shown, Trials
@@ -44,9 +45,13 @@ def reduce_subject(
             if not stages:
                 before = size_of(reducer.reduced)
             stages.append(reducer.reduced)
+            again = False
             try:
-                reducer.run()
-                program, again = _as_uir(reducer.reduced, signatures, trials)
+                if isinstance(program, Model):
+                    reducer.run(STRUCTURE)
+                    program, again = _as_uir(reducer.reduced, signatures, trials)
+                if not again:
+                    reducer.run()
             except KeyboardInterrupt:
                 break
             if not again:

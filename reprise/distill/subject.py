@@ -41,6 +41,10 @@ MAX_INPUT_ELEMENTS = 1 << 26
 """Random inputs of more elements are not made."""
 
 
+_TAKE_MODELS = ("onnx", "relax")
+"""Lowerings whose targets take ONNX models too: TVM has a frontend for them."""
+
+
 class NotShown(UsageError):
     """The program does not show the defect on this target."""
 
@@ -86,8 +90,9 @@ def read_subject(
         raise UsageError("say on what it fails: --target NAME")
     beside = (path.with_suffix(suffix) for suffix in (".npz", ".inputs.npz"))
     given = inputs or next((file for file in beside if file.exists()), None)
-    forms = _forms(path, given, signatures, seed)
-    return Subject(path, parse_target(target), target, forms)
+    chosen = parse_target(target)
+    forms = _taken(chosen, path, _forms(path, given, signatures, seed))
+    return Subject(path, chosen, target, forms)
 
 
 def open_trials(
@@ -174,6 +179,7 @@ def _of_finding(
         raise UsageError(f"{folder}: holds neither program.uir nor model.onnx")
     kept = folder / "inputs.npz"
     forms = _forms(file, inputs or (kept if kept.exists() else None), signatures, seed)
+    forms = _taken(chosen, file, forms)
     for form in forms:
         form.name = detail.program
     aim = None
@@ -183,6 +189,19 @@ def _of_finding(
             Judgement(detail.verdict, detail.signature, detail.title, detail.evidence, severity)
         )
     return Subject(folder, chosen, target or detail.target, forms, aim, detail)
+
+
+def _taken(target: Target, path: Path, forms: tuple[Program, ...]) -> tuple[Program, ...]:
+    """The forms that a target takes. Raises UsageError if there is none."""
+    if target.lowering in _TAKE_MODELS:
+        return forms
+    taken = tuple(form for form in forms if not isinstance(form, Model))
+    if not taken:
+        raise UsageError(
+            f"{path}: {target.name} takes no ONNX models, and this one has operators or values "
+            "that cannot be said in UIR (reprise check names them)"
+        )
+    return taken
 
 
 def _name_of(target: str) -> str:

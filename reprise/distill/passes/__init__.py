@@ -8,6 +8,7 @@ nothing more comes to its mind; the reduction ends when all passes have nothing 
 program.
 """
 
+from reprise.distill.passes.sources import SOURCES
 from reprise.distill.passes.state import Pass, Place, Proposals, State
 from reprise.distill.passes.structure import BEGINNING, STRUCTURE, mergers
 from reprise.distill.passes.types import TYPES
@@ -19,6 +20,7 @@ MERGERS: tuple[Pass, ...] = (mergers,)
 __all__ = [
     "BEGINNING",
     "MERGERS",
+    "SOURCES",
     "STRUCTURE",
     "TYPES",
     "VALUES",
