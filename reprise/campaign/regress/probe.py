@@ -119,9 +119,11 @@ class Probe:
         about: About,
         *,
         ablate: bool = False,
+        thorough: bool = True,
     ) -> Observation:
         """Run a program, in each of its spellings, on sets of inputs until it shows the symptom.
-        ``ablate``: ask for the passes that are to blame.
+        ``ablate``: ask for the passes that are to blame; ``thorough``: not only in the usual
+        spelling.
 
         Raises TargetError if the target cannot be started, Stopped.
         """
@@ -134,7 +136,7 @@ class Probe:
             runs += found.runs
             if number == 0 or _RANK[found.effect] > _RANK[best.effect]:
                 best = found
-            if found.effect is Effect.FIRES:
+            if found.effect is Effect.FIRES or not thorough:
                 break
         return replace(best, runs=runs)
 

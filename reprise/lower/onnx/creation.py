@@ -103,9 +103,13 @@ def _random_like(op: str, *names: str) -> Form:
     return form
 
 
+_DROPOUT_RATIO = 0.5
+"""ONNX's default: left out, as its users do, for the sake of optimisers that look for it."""
+
+
 def _dropout(c: Call) -> list[Ref]:
     ratio, training = c.get(1), c.get(2)
-    if ratio is None:
+    if ratio is None and c["ratio"] != _DROPOUT_RATIO:
         ratio = c.number(c["ratio"], "float32", label="ratio")
     if training is None and c["training"]:
         training = c.constant("training", np.array(True), "bool")
