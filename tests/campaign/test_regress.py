@@ -101,9 +101,13 @@ def test_update_writes_what_was_measured_and_formatted(reprise: Run, rules: Path
     only = ("--rule", "adds_one_rank_1", "--update")
     code, _ = measured(reprise, rules, *only, version="3")
     assert code == 1
-    assert RULES.replace('"<=3.0"', '"<3.0"') == rules.read_text()
-    code, cells = measured(reprise, rules, *only, version="3")
-    assert code == 0 and cells["adds_one_rank_1"]["state"] == "fixed"
+    assert rules.read_text() == RULES  # nowhere did it fire: perhaps the witnesses are at fault
+    rules.write_text(RULES.replace('"<=3.0"', '"==0.5"'))
+    code, _ = measured(reprise, rules, *only, version="1")
+    assert code == 1
+    assert rules.read_text() == RULES.replace('"<=3.0"', '">=0.5,<=1.0"')
+    code, cells = measured(reprise, rules, *only, version="1")
+    assert code == 0 and cells["adds_one_rank_1"]["state"] == "fires"
 
 
 def test_a_near_miss_that_fires_is_a_hint(reprise: Run, rules: Path) -> None:

@@ -32,7 +32,7 @@ def versions(text: str) -> set[Version]:
         # the newest is fixed: what was not measured keeps what the rule says
         (">=1.19,<=1.32", "1.31", "1.32", ">=1.19,<1.32"),
         (">=1.19,<=1.32", "1.27", "1.31 1.32", ">=1.19,<1.31"),
-        (">=1.19,<=1.32", "", "1.32", ">=1.19,<1.32"),
+        ("<=1.32", "1.27", "1.32", "<1.32"),
         (">=1.19", "1.27", "1.30", ">=1.19,<1.30"),
         # the oldest is not affected
         (">=1.19,<=1.32", "1.27", "1.19", ">1.19,<=1.32"),
@@ -53,7 +53,8 @@ def test_a_measurement_moves_a_bound_only_as_far_as_it_must(affects, fires, sile
         (">=1.19,<=1.32", "1.27", "1.31", "does not fire at 1.31"),  # 1.32 was not measured
         (">=1.19,<=1.32", "1.27 1.32", "1.30", "does not fire at 1.30"),
         (">=1.19,<1.30", "1.31", "", "<1.30 says"),  # somebody saw it fixed in 1.30
-        ("==1.27", "", "1.27", "no version is left"),
+        ("==1.27", "", "1.27", "fires at none"),
+        (">=1.19,<=1.32", "", "1.32", "fires at none"),
         (">=1.19,!=1.22", "1.33", "", "no plain range"),
         ("==1.27.*", "1.33", "", "no plain range"),
         ("==1.27", "1.30", "1.28", "does not fire at 1.28"),

@@ -4,7 +4,8 @@ A rule's versions are a range, most often from the oldest release that was tried
 or to the release that fixed it. A measurement is about one version, so it moves a bound only as far
 as it must: a version that fires is included (with those between it and the range: a bug rarely
 goes and comes back), one that does not is excluded if it is at an end of the range, and what
-lies beyond the measured versions keeps what the rule says of it. A version that does not fire in
+lies beyond the measured versions keeps what the rule says of it. Where the bug fires at no version
+that was measured, nothing shows that its witnesses could. A version that does not fire in
 the middle of the range, or a bound that an exclusive end (``<1.30``: somebody saw it fixed there)
 contradicts, is for a person: :func:`updated` says so and changes nothing.
 """
@@ -108,6 +109,9 @@ def updated(affects: str, fires: Collection[Version], silent: Collection[Version
     old = read_range(affects)
     if old is None:
         return Update(affects, f'"{affects}" is no plain range: left alone')
+    if not fires:
+        said = f"fires at none of {_listed(silent)}: is it fixed, or do the witnesses miss it?"
+        return Update(affects, f"{said} Left alone" if any(v in old for v in silent) else "")
     if set(fires) & set(silent):
         return Update(affects, "the same version both fires and does not: left alone")
     new = _narrowed(_extended(old, fires, silent), fires, silent)

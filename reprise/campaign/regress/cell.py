@@ -72,10 +72,17 @@ class Cell:
 
     @property
     def state(self) -> State:
-        witnesses = [t.seen.effect for t in self.tried if t.is_witness]
-        for effect, state in _STATES.items():
-            if effect in witnesses:
-                return state
+        witnesses = [t for t in self.tried if t.is_witness]
+        effects = [t.seen.effect for t in witnesses]
+        if Effect.FIRES in effects:
+            return State.FIRES
+        # What the rule's author wrote says more than what was drawn, which may show something else.
+        told = (Effect.OTHER, Effect.SILENT, Effect.UNDECIDED)
+        written = [t.seen.effect for t in witnesses if t.kind != "fresh" and t.seen.effect in told]
+        for some in (written, effects):
+            for effect, state in _STATES.items():
+                if effect in some:
+                    return state
         return State.NO_WITNESS
 
     @property
@@ -165,7 +172,7 @@ _STATES = {
     Effect.UNDECIDED: State.UNDECIDED,
     Effect.REFUSED: State.UNSUPPORTED,
 }
-"""The first of these effects that a witness had decides."""
+"""The first of these effects that a witness had decides. Refusals last: they say the least."""
 
 
 def new_cell(

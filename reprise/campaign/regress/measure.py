@@ -128,7 +128,7 @@ def _try_all(
         sets = list(_inputs(specimen, collector, settings, probe))
         ablate = not known_cause or not specimen.is_witness
         seen = probe.observe(specimen.graph, sets, about, ablate=ablate)
-        if seen.effect is Effect.SILENT and not specimen.spelt:
+        if seen.effect is not Effect.FIRES and not specimen.spelt:
             seen = replace(seen, effect=Effect.REFUSED, title=_UNSPELT)
         known_cause |= specimen.is_witness and seen.effect is Effect.FIRES
         text = print_uir(specimen.graph) if specimen.kind == "fresh" else ""
