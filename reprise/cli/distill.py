@@ -31,6 +31,14 @@ from reprise.cli.output import counted, wants_colour
     help="Whether to reduce the program first.",
 )  # fmt: skip
 @click.option(
+    "--corpus", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+    help="Hold the rule against these programs too (reprise corpus).",
+)  # fmt: skip
+@click.option(
+    "--neighbours", default=200, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Hold the rule against so many fresh programs of its own operators; 0: against none.",
+)  # fmt: skip
+@click.option(
     "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
     help="Processes of the target; 0: one for each processor.",
 )  # fmt: skip
@@ -60,6 +68,8 @@ def distill(
     out: Path | None,
     name: str,
     reduce: bool,
+    corpus: Path | None,
+    neighbours: int,
     jobs: int,
     runs: int | None,
     seconds: float | None,
@@ -74,15 +84,18 @@ def distill(
     everything that the rule could say of it is varied, one thing at a time, and what does not
     matter to the defect is left out. The folder holds the rule with tests, and a record of every
     experiment. Ctrl-C, and a budget that is spent, keep the best rule so far (too narrow, never
-    too wide); the same command goes on from there.
+    too wide); the same command goes on from there. At last the rule is held against programs that
+    it has not seen: where it matches one that passes, a condition is added, at most ten times; if
+    that does not help, the rule is discarded.
 
-    Exit code: 0 distilled, 2 an option or the target is bad or the program does not show the defect
-    there, 130 stopped.
+    Exit code: 0 distilled, 1 the rule was discarded, 2 an option or the target is bad or the
+    program does not show the defect there, 130 stopped.
     """
     from reprise.distill.distilling import distill_subject
     from reprise.distill.reduce import Budget
     from reprise.distill.subject import read_subject
     from reprise.distill.telling import LiveProgress, PlainProgress
+    from reprise.distill.tighten import Against, tightened_text
     from reprise.lang.display import printable
     from reprise.solve.signatures import Signatures
     from reprise.targets.process import Limits
@@ -105,6 +118,7 @@ def distill(
             seed=seed,
             name=name,
             progress=live or PlainProgress(),
+            against=Against(corpus, neighbours) if corpus or neighbours else None,
         )
     record = done.record
     for line in done.text.partition("\ntest ")[0].rstrip().splitlines():
@@ -117,5 +131,9 @@ def distill(
     if not record.complete:
         why = "stopped" if interrupted else "the budget is spent"
         click.echo(f"not complete, at “{record.interrupted}”: {why}; the same command goes on")
+    for line in tightened_text(done.tightened) if done.tightened else ():
+        click.echo(line.removeprefix("- ").replace("**", "").replace("`", ""))
     click.echo(f"in {file}")
+    if done.discarded:
+        return Exit.FOUND
     return Exit.INTERRUPTED if interrupted else Exit.OK

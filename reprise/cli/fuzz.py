@@ -129,7 +129,13 @@ def fuzz(
     from reprise.campaign.progress import LiveWatch, PlainWatch
     from reprise.campaign.records import End
     from reprise.campaign.run import Budget
+    from reprise.distill.learn import BackgroundLearner, Teaching
     from reprise.patterns.check import UsageError
+    from reprise.targets.process import Limits
+
+    def learner(asked: Request) -> BackgroundLearner:
+        limits = Limits(seconds=asked.timeout, memory_mib=asked.memory)
+        return BackgroundLearner(Teaching(limits=limits, seed=asked.seed))
 
     workers = jobs or os.cpu_count() or 1
     budget = Budget(tests, seconds)
@@ -148,7 +154,7 @@ def fuzz(
                 f"--resume goes on with the options that the run began with, without "
                 f"{', '.join(fixed)}"
             )
-        campaign = go_on(resume, budget, watch, workers, cluster=cluster)
+        campaign = go_on(resume, budget, watch, workers, learner, cluster)
     else:
         if target is None:
             raise UsageError("say what to test: --target NAME (or --resume DIR)")
@@ -165,7 +171,7 @@ def fuzz(
             timeout=60.0 if timeout is None else timeout,
             memory=4096 if memory is None else memory,
         )
-        campaign = begin(request, out, watch, workers, cluster=cluster)
+        campaign = begin(request, out, watch, workers, learner, cluster)
     path = campaign.writer.path
     try:
         end = campaign.run()

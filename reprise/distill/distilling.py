@@ -23,6 +23,7 @@ from reprise.distill.rule import named, with_tests
 from reprise.distill.sampling import Sampling
 from reprise.distill.session import reduce_subject
 from reprise.distill.subject import Subject, open_trials, read_subject
+from reprise.distill.tighten import Against, HeldOut, Tightened, tighten
 from reprise.distill.trials import Shown, Trials
 from reprise.lang.ruleset import load_rules
 from reprise.lower.lowering import lowering
@@ -72,6 +73,7 @@ class Distiller:
         self.version = version
         sampling = sampling or sampling_for(trials.target, Signatures.load())
         effort = effort or Effort.for_target(trials.target)
+        self._seed = rng.randrange(2**32)
         asker = Asker(trials, sampling, budget, answers)
         self.work = Generaliser(
             program, asker, sampling, rng.randrange(2**32), effort=effort, progress=progress
@@ -84,16 +86,25 @@ class Distiller:
             self.work.run()
         return self.distilled()
 
-    def distilled(self) -> Distilled:
-        """What has been reached."""
+    def distilled(self, tightened: Tightened | None = None) -> Distilled:
+        """What has been reached, or what holding it against other programs made of it."""
         work = self.work
         assert self.trials.aim is not None
         target = self.trials.target.name
-        draft = named(work.draft, self.name, target, self.version, self.trials.aim)
+        draft = work.draft if tightened is None or tightened.draft is None else tightened.draft
+        draft = named(draft, self.name, target, self.version, self.trials.aim)
         first = Case("match", "", work.triggers[0])
         text, _ = with_tests(draft, [first, *work.cases])
         triggers = tuple(s for s in work.triggers if draft.matches(s.place.around))
-        return Distilled(draft, text, work.record, triggers)
+        return Distilled(draft, text, work.record, triggers, tightened)
+
+    def held_against(self, held: HeldOut) -> Distilled:
+        """What has been reached, tightened on programs that it has not seen. Raises TargetError."""
+        work = self.work
+        triggers = [s.program for s in work.triggers if work.draft.matches(s.place.around)]
+        rng = Random(self._seed)
+        sampling = work.sampling
+        return self.distilled(tighten(work.draft, triggers, held, self.trials, sampling, rng=rng))
 
 
 def distill(
@@ -127,8 +138,10 @@ def distill_subject(
     seed: int = 0,
     name: str = "",
     progress: Progress = silent,
+    against: Against | None = None,
 ) -> tuple[Distilled, Path, bool]:
-    """Reduce a subject, distill it, and write both into ``folder``.
+    """Reduce a subject, distill it, hold the rule ``against`` programs that it has not seen, and
+    write it all into ``folder``.
 
     Returns what came of it, the rule's file, and whether Ctrl-C cut it short. Raises NotShown,
     TargetError, UsageError, OSError; KeyboardInterrupt while the program is being reduced.
@@ -170,6 +183,11 @@ def distill_subject(
         except KeyboardInterrupt:
             interrupted = True
             done = distiller.distilled()
+        if against is not None and done.record.complete and trials.aim is not None:
+            progress("holding the rule against other programs", done.record.asked, done.draft)
+            signature = trials.aim.signature
+            held = against.programs_for(done.draft, trials, signature, signatures, Random(seed))
+            done = distiller.held_against(held)
         return done, write_folder(folder, done, origin, seed), interrupted
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from reprise.distill.asking import Answer
 from reprise.distill.record import Distilled, Experiment
+from reprise.distill.tighten import tightened_data, tightened_text
 from reprise.patterns.check import UsageError
 
 ANSWERS = "answers.jsonl"
@@ -34,9 +35,9 @@ def prepare_folder(path: Path) -> None:
 
 def write_folder(path: Path, distilled: Distilled, origin: str, seed: int) -> Path:
     """Write the rule and its record; the rule's file. Raises OSError."""
-    for old in path.glob("*.rules"):
+    for old in (*path.glob("*.rules"), *path.glob("*.discarded")):
         old.unlink()
-    rule = path / f"{distilled.draft.name}.rules"
+    rule = path / f"{distilled.draft.name}.{'discarded' if distilled.discarded else 'rules'}"
     rule.write_text(distilled.text, encoding="utf-8")
     data = json.dumps(record_data(distilled, origin, seed), indent=2) + "\n"
     (path / _MARK).write_text(data, encoding="utf-8")
@@ -58,6 +59,7 @@ def record_data(distilled: Distilled, origin: str, seed: int) -> dict[str, objec
         "runs": record.runs,
         "seconds": round(record.seconds, 3),
         "fresh": {"tried": tried, "triggered": triggered},
+        "tightened": distilled.tightened and tightened_data(distilled.tightened),
         "conditions": [
             {"condition": str(c), "why": record.reasons.get(c, _FROM_PROGRAM)}
             for c in distilled.draft.conditions
@@ -103,6 +105,9 @@ def record_text(distilled: Distilled, origin: str) -> str:
             else "Fresh programs were not tried."
         )
     )
+    if distilled.tightened is not None:
+        lines += ["", "## On programs that the rule had not seen", ""]
+        lines += tightened_text(distilled.tightened)
     lines += ["", "## Why each condition is there", ""]
     for condition in draft.conditions:
         lines.append(f"- `{condition}`: {record.reasons.get(condition, _FROM_PROGRAM)}")

@@ -9,6 +9,7 @@ from reprise.distill.asking import Answer, Asked
 from reprise.distill.conditions import Condition
 from reprise.distill.draft import Draft
 from reprise.distill.sampling import Sample
+from reprise.distill.tighten import Tightened
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,16 @@ class Record:
 @dataclass(frozen=True)
 class Distilled:
     """A rule made from a program that shows a defect. ``text``: the ``.rules`` file, with tests;
-    ``triggers``: programs that show the defect and that the draft matches."""
+    ``triggers``: programs that show the defect and that the draft matches. ``tightened``: how it
+    did on programs that it had not seen, if it was held against any; the draft is what came of
+    that, unless the rule was discarded."""
 
     draft: Draft
     text: str
     record: Record
     triggers: tuple[Sample, ...]
+    tightened: Tightened | None = None
+
+    @property
+    def discarded(self) -> bool:
+        return self.tightened is not None and self.tightened.draft is None

@@ -1,8 +1,9 @@
 """Hold a new rule against programs that it has not seen (first paper, §3.4).
 
-A pattern that matches a program that passes is too general: the condition is added that tells the
-false match from all known triggers and from most of the other false matches, and the rule is held
-against the programs again. After ten rounds, or when nothing tells them apart, it is discarded.
+A pattern that matches a program that passes is too general: the condition is added that tells most
+false matches from the program that the rule was made from, and that costs the fewest of the other
+triggers; then the rule is held against the programs again. After ten rounds, or when nothing tells
+them apart, it is discarded.
 
 The programs are of three kinds. A *corpus* (``corpus.py``) is random programs, which match a new
 rule hardly ever: it shows that the rule costs nothing elsewhere. The *neighbourhood* is programs
@@ -17,15 +18,16 @@ inputs before its match is called false.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
 from reprise.campaign.metrics import Rate, rate
 from reprise.campaign.source import SourceRequest, open_source
-from reprise.distill.conditions import Condition, Place, Surroundings
+from reprise.distill.conditions import Condition, Place
 from reprise.distill.corpus import FIRST_SEED, Corpus
-from reprise.distill.draft import Draft, conditions_of
+from reprise.distill.draft import ANYTHING, Draft, conditions_of
+from reprise.distill.sampling import Sampling, Wish
 from reprise.distill.subject import input_values
 from reprise.distill.trials import Shown, Trials
 from reprise.facts.errors import ModelError
@@ -38,6 +40,11 @@ from reprise.uir.program import Program
 ROUNDS = 10
 """As in the paper."""
 _OTHER_INPUTS = 4
+_ALIKE = 0.25
+"""Costs that differ by less are alike: a few programs do not tell a reason from an accident, and
+the plainer condition is the likelier reason."""
+_LOOKED_AT, _KIN = 4, 10
+"""False matches whose kin is tried in a round, and how many of each."""
 _NODES = 5
 _COMPANIONS = ("identity", "add", "mul", "neg", "reshape", "transpose")
 """Operators of a neighbourhood besides the rule's own."""
@@ -68,14 +75,33 @@ class Score:
     false_alarms: Rate
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """An optional operand of a line is left out: a condition that is said in the line."""
+
+    node: str
+    position: int
+
+    def __str__(self) -> str:
+        return f"operand {self.position + 1} of {self.node} is left out"
+
+    def holds(self, place: Place) -> bool:
+        inputs = place.nodes[self.node].inputs
+        return self.position >= len(inputs) or inputs[self.position] is None
+
+
+Change = Condition | Absent
+
+
 @dataclass(frozen=True)
 class Round:
-    """One round: how many matches were false, what was added against them, and how many of them it
-    excludes."""
+    """One round: how many matches were false, what was added against them, how many of them it
+    excludes, and how many known triggers it gives up."""
 
     false: int
-    added: Condition | None
+    added: Change | None
     excludes: int = 0
+    loses: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,82 +132,168 @@ class HeldOut:
             (self.learn if ours <= theirs else self.tell).append(held)
 
 
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What to hold a rule against: a corpus, if there is one, and so many programs of the rule's
+    neighbourhood."""
+
+    corpus: Path | None = None
+    neighbours: int = 200
+
+    def programs_for(
+        self, draft: Draft, trials: Trials, signature: str, signatures: Signatures, rng: Random
+    ) -> HeldOut:
+        """The programs. Raises StoreError for a corpus that cannot be read, TargetError."""
+        held = HeldOut()
+        if self.corpus is not None:
+            held.extend(of_corpus(Corpus.open(self.corpus), signature, signatures))
+        held.extend(neighbourhood(draft, trials, rng, self.neighbours))
+        return held
+
+
 def tighten(
     draft: Draft,
     triggers: Sequence[Program],
     held: HeldOut,
     trials: Trials,
+    sampling: Sampling | None = None,
     *,
+    rng: Random | None = None,
     rounds: int = ROUNDS,
     tell: Callable[[Round], None] = lambda done: None,
 ) -> Tightened:
     """Add conditions until no passing program of the first half is matched.
 
-    ``triggers``: programs that show the defect and that the draft matches; every condition that is
-    added holds of all of them, and of all failing programs of the first half that it matches.
-    Raises TargetError.
+    ``triggers``: programs that show the defect and that the draft matches, first the one that it
+    was made from: whatever is added holds of that one. ``sampling``: makes kin of false matches, so
+    that what they happen to have in common is not taken for the reason. Raises TargetError.
     """
-    passing = [Surroundings(h.graph) for h in held.learn if not h.fails]
-    failing = [h.program for h in held.learn if h.fails]
+    work = _Work(draft, list(triggers), list(held.learn), trials, sampling, rng or Random(0))
     before = score(draft, held.tell, trials)
     done: list[Round] = []
-    proven: set[int] = set()  # matches that turned out to be right on other inputs
-    programs = [h.program for h in held.learn if not h.fails]
+
+    def ended(kept: Draft | None, reason: str = "") -> Tightened:
+        after = before if kept is None else score(kept, held.tell, trials)
+        return Tightened(kept, tuple(done), before, after, reason)
+
     while True:
-        false: list[Place] = []
-        for number, around in enumerate(passing):
-            if number in proven:
-                continue
-            places = list(draft.places(around))
-            if places and _fails_elsewhere(programs[number], trials, number):
-                proven.add(number)
-                continue
-            false += places
+        false = work.false_matches()
         if not false:
-            return Tightened(draft, tuple(done), before, score(draft, held.tell, trials))
+            return ended(work.draft)
         if len(done) >= rounds:
-            reason = f"{len(false)} matches are still false after {rounds} rounds"
-            return Tightened(None, tuple(done), before, before, reason)
-        shown = _trigger_places(draft, [*triggers, *failing])
-        found = separating(draft, shown, false)
-        if found is None:
-            done.append(Round(len(false), None))
-            tell(done[-1])
-            reason = f"nothing tells {len(false)} false matches from the {len(shown)} triggers"
-            return Tightened(None, tuple(done), before, before, reason)
-        condition, excludes = found
-        done.append(Round(len(false), condition, excludes))
+            return ended(None, f"{len(false)} matches are still false after {rounds} rounds")
+        work.look_around(false)
+        false = work.false_matches()
+        found = separating(work.draft, work.trigger_places(), false)
+        done.append(found or Round(len(false), None))
         tell(done[-1])
-        draft = draft.with_(condition)
+        if found is None or found.added is None:
+            return ended(None, f"nothing tells {len(false)} false matches from the triggers")
+        work.draft = _with(work.draft, found.added)
+
+
+@dataclass
+class _Work:
+    """A rule as it is tightened, and the programs that it is tightened on."""
+
+    draft: Draft
+    triggers: list[Program]
+    learn: list[Held]
+    trials: Trials
+    sampling: Sampling | None
+    rng: Random
+    proven: set[int] = field(default_factory=set)
+    """Passing programs whose match turned out to be right on other inputs."""
+
+    def false_matches(self) -> list[Place]:
+        """The places that the draft matches in programs that pass."""
+        false: list[Place] = []
+        for number, each in enumerate(self.learn):
+            if each.fails or number in self.proven:
+                continue
+            places = list(self.draft.places(each.graph))
+            if places and _fails_elsewhere(each.program, self.trials, number):
+                self.proven.add(number)
+            else:
+                false += places
+        return false
+
+    def trigger_places(self) -> list[list[Place]]:
+        """The places in each failing program that the draft matches."""
+        failing = [*self.triggers, *(h.program for h in self.learn if h.fails)]
+        found = (list(self.draft.places(program.graph)) for program in failing)
+        return [places for places in found if places]
+
+    def look_around(self, false: Sequence[Place]) -> None:
+        """Try programs that are like the false matches."""
+        if self.sampling is None:
+            return
+        drawn = (
+            self.sampling.sample(self.draft, place, self.rng, self._wishes(place), stray=0.5)
+            for place in false[:_LOOKED_AT]
+            for _ in range(_KIN)
+        )
+        programs = [sample.program for sample in drawn if sample is not None]
+        for program, trial in zip(programs, self.trials.try_all(programs), strict=True):
+            if trial.shown in (Shown.SAME, Shown.NOTHING):
+                self.learn.append(Held(program, trial.shown is Shown.SAME))
+
+    def _wishes(self, place: Place) -> list[Wish]:
+        """Another rank for a source, half of the time: extents alone vary anyway."""
+        sources = [name for name in self.draft.sources if place.tensors[name].type.rank]
+        if not sources or self.rng.random() < 0.5:
+            return []
+        return [Wish("rank", self.rng.choice(sources), "", self.rng.choice((1, 2, 3)))]
 
 
 def separating(
     draft: Draft, triggers: Sequence[Sequence[Place]], false: Sequence[Place]
-) -> tuple[Condition, int] | None:
-    """The condition that holds in all ``triggers`` and at the fewest ``false`` places; of equals
-    the plainest. With it, how many it excludes; None if none excludes any.
+) -> Round | None:
+    """What to add so that the fewest ``false`` places and the most ``triggers`` are left; of equals
+    the plainest. It holds in the first trigger. None if all that can be said costs more than it
+    gains.
 
     A trigger is all places where the draft matches a failing program: one of them is to blame.
     """
-    best: tuple[int, tuple[int, str], Condition] | None = None
+    best: tuple[float, tuple[int, float, str], Round] | None = None
     first, *others = triggers or ((),)
-    candidates = {condition for place in first for condition in conditions_of(place, draft)}
-    for condition in candidates:
-        left = sum(condition.holds(place) for place in false)
+    for change in {change for place in first for change in _changes(draft, place)}:
+        left = sum(change.holds(place) for place in false)
         if left == len(false):
             continue
-        rank = left, (plainness(condition), str(condition))
-        if best is not None and rank > (best[0], best[1]):
-            continue
-        if all(any(condition.holds(place) for place in places) for places in others):
-            best = left, rank[1], condition
-    return None if best is None else (best[2], len(false) - best[0])
+        loses = sum(not any(map(change.holds, places)) for places in others)
+        cost = left / len(false) + loses / max(len(others), 1)
+        rank = cost // _ALIKE, (plainness(change), cost, str(change))
+        if cost < 1 and (best is None or rank < (best[0], best[1])):
+            best = *rank, Round(len(false), change, len(false) - left, loses)
+    return None if best is None else best[2]
 
 
-def plainness(condition: Condition) -> int:
-    """How much a person would rather read another condition: element types and constness before
-    bounds, bounds before exact numbers."""
-    text = str(condition)
+def _changes(draft: Draft, place: Place) -> Iterator[Change]:
+    """What holds at a place and could be added."""
+    yield from conditions_of(place, draft)
+    for node in draft.nodes:
+        for position, operand in enumerate(node.operands):
+            absent = Absent(node.name, position)
+            if operand == ANYTHING and absent.holds(place):
+                yield absent
+
+
+def _with(draft: Draft, change: Change) -> Draft:
+    if not isinstance(change, Absent):
+        return draft.with_(change)
+    node = draft.node(change.node)
+    operands = list(node.operands)
+    operands[change.position] = None
+    return draft.with_node(replace(node, operands=tuple(operands)))
+
+
+def plainness(change: Change) -> int:
+    """How much a person would rather read another condition: element types, constness and operands
+    that are there or not before ranks and bounds, bounds before exact numbers."""
+    if isinstance(change, Absent):
+        return 1
+    text = str(change)
     for rank, part in enumerate((".dtype", "initializer(", "constant(", "varies(", ".rank")):
         if part in text:
             return rank
@@ -208,12 +320,6 @@ def score(draft: Draft, held: Sequence[Held], trials: Trials) -> Score:
         recall=rate(right, right + missed),
         false_alarms=rate(wrong, passing),
     )
-
-
-def _trigger_places(draft: Draft, programs: Iterable[Program]) -> list[list[Place]]:
-    """The places in each program that the draft matches."""
-    found = (list(draft.places(program.graph)) for program in programs)
-    return [places for places in found if places]
 
 
 def _fails_elsewhere(program: Program, trials: Trials, number: int) -> bool:
@@ -247,27 +353,16 @@ def of_corpus(corpus: Corpus, signature: str, signatures: Signatures) -> Iterato
 
 
 def neighbourhood(draft: Draft, trials: Trials, rng: Random, count: int) -> Iterator[Held]:
-    """``count`` programs that are made of the rule's operators and a few others, unguided, tried
-    for the defect; those about which the oracle cannot tell are left out."""
-    ops = {op for node in draft.nodes for op in node.ops} | set(_COMPANIONS)
-    dtypes = {value: 4 for condition in draft.conditions for value in _dtypes_of(condition)}
-    usual = Options().dtypes
-    options = Options(
-        nodes=_NODES,
-        include=frozenset(ops),
-        dtypes={**usual, **{d: usual.get(d, 0) + n for d, n in dtypes.items()}},
-        no_inputs=0.15,
-        empty=0.1,
-        expose=0.15,
-    )
-    target = trials.target
+    """``count`` programs that are made of the rule's operators, operators of the same categories
+    and a few others, unguided, tried for the defect; those about which the oracle cannot tell are
+    left out."""
     request = SourceRequest(
         seed=FIRST_SEED + rng.randrange(2**31),
-        options=options,
-        target=target.name,
+        options=_nearby(draft),
+        target=trials.target.name,
         guided=False,
-        environment={"provider": target.device},
-        lowerings=(target.lowering,),
+        environment={"provider": trials.target.device},
+        lowerings=(trials.target.lowering,),
     )
     try:
         source = open_source(request)
@@ -279,7 +374,86 @@ def neighbourhood(draft: Draft, trials: Trials, rng: Random, count: int) -> Iter
             yield Held(program, trial.shown is Shown.SAME)
 
 
+def _nearby(draft: Draft) -> Options:
+    """Options under which programs come close to what a rule matches."""
+    signatures = Signatures.load()
+    ops = {op for node in draft.nodes for op in node.ops if op in signatures}
+    kin = {op for op in signatures if signatures[op].category in _categories(ops, signatures)}
+    usual = Options()
+    dtypes = dict(usual.dtypes)
+    for condition in draft.conditions:
+        for dtype in _dtypes_of(condition):
+            dtypes[dtype] = dtypes.get(dtype, 0) + 8
+    return Options(
+        nodes=_NODES,
+        include=frozenset(ops | kin | set(_COMPANIONS)),
+        weights={**dict.fromkeys(kin, 0.5), **dict.fromkeys(ops, 8.0)},
+        dtypes=dtypes,
+        no_inputs=0.15,
+        empty=0.1,
+        expose=0.15,
+    )
+
+
+def _categories(ops: Iterable[str], signatures: Signatures) -> set[str]:
+    return {signatures[op].category for op in ops} - {""}
+
+
 def _dtypes_of(condition: Condition) -> Iterator[str]:
     term = getattr(condition, "term", None)
     if term is not None and term.kind == "dtype":
         yield from (str(value) for value in getattr(condition, "values", ()))
+
+
+# --- told -----------------------------------------------------------------------------------------
+
+
+def tightened_data(tightened: Tightened) -> dict[str, object]:
+    """As JSON has it."""
+    return {
+        "discarded": tightened.reason if tightened.draft is None else None,
+        "rounds": [
+            {
+                "false_matches": r.false,
+                "added": None if r.added is None else str(r.added),
+                "excludes": r.excludes,
+                "gives_up": r.loses,
+            }
+            for r in tightened.rounds
+        ],
+        "before": _score_data(tightened.before),
+        "after": _score_data(tightened.score),
+    }
+
+
+def _score_data(score: Score) -> dict[str, object]:
+    return {
+        name: {"events": r.events, "of": r.trials, "low": r.low, "high": r.high}
+        for name, r in _rates(score)
+    }
+
+
+def _rates(score: Score) -> list[tuple[str, Rate]]:
+    return [
+        ("precision", score.precision),
+        ("recall", score.recall),
+        ("false_alarms", score.false_alarms),
+    ]
+
+
+def tightened_text(tightened: Tightened) -> list[str]:
+    """As lines that a person reads."""
+    lines = []
+    for number, each in enumerate(tightened.rounds, 1):
+        what = "nothing could be added" if each.added is None else f"added `{each.added}`"
+        gives = f", gives up {each.loses} triggers" if each.loses else ""
+        lines.append(f"- round {number}: {each.false} false matches; {what}{gives}")
+    if tightened.draft is None:
+        lines.append(f"- **discarded**: {tightened.reason}")
+    for name, found in _rates(tightened.score):
+        if found.value is None:
+            lines.append(f"- {name.replace('_', ' ')}: no program to tell")
+            continue
+        share = f"{100 * found.value:.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+        lines.append(f"- {name.replace('_', ' ')}: {share}, {found.events} of {found.trials}")
+    return lines

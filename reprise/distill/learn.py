@@ -1,0 +1,164 @@
+"""Learning while a campaign runs: each new defect becomes a rule in the background.
+
+:class:`BackgroundLearner` is the campaign's :class:`~reprise.campaign.learned.Learner`. Findings
+wait in a queue; one process at a time, with a target of its own, reduces, distills and tightens the
+first of them. What a lesson left behind (the reduced program, every experiment) is in
+``RUN/learned/FINDING``; a finding of which no rule could be made says why in ``failed.txt`` there.
+A process that dies takes its lesson with it, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from reprise.cache import write_whole
+from reprise.campaign.learned import LEARNED, Lesson
+from reprise.targets.process import Limits
+
+_SPAWN = multiprocessing.get_context("spawn")
+_PATIENCE = 3.0
+"""Seconds that a process has to end by itself."""
+_NICE = 5
+"""The campaign comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """How lessons are made. ``seconds``: for reducing and distilling one finding; ``neighbours``:
+    programs of a rule's neighbourhood that it is held against."""
+
+    seconds: float = 300.0
+    neighbours: int = 200
+    limits: Limits = Limits()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No rule was made of a finding, and why."""
+
+    signature: str
+    folder: Path
+    reason: str
+
+
+class BackgroundLearner:
+    """See the module."""
+
+    def __init__(self, teaching: Teaching | None = None) -> None:
+        self.teaching = teaching or Teaching()
+        self.failed: list[Failed] = []
+        self._queue: deque[tuple[str, Path]] = deque()
+        self._seen: set[str] = set()
+        self._at: tuple[str, Path] | None = None
+        self._process: Any = None
+        self._connection: Connection | None = None
+
+    def found(self, signature: str, folder: Path) -> None:
+        """Put a finding into the queue, once for each signature."""
+        if signature not in self._seen:
+            self._seen.add(signature)
+            self._queue.append((signature, folder))
+        self._begin()
+
+    def lessons(self) -> Sequence[Lesson]:
+        """What has been learned since the last call; the next finding is begun."""
+        done: list[Lesson] = []
+        if self._connection is not None and self._connection.poll():
+            assert self._at is not None
+            signature, folder = self._at
+            try:
+                answer = self._connection.recv()
+            except (EOFError, OSError):
+                answer = "the process that made the rule died"
+            self._end()
+            if isinstance(answer, str):
+                self.failed.append(Failed(signature, folder, answer))
+            else:
+                name, text = answer
+                done.append(Lesson(name, signature, text))
+        self._begin()
+        return done
+
+    @property
+    def busy(self) -> bool:
+        """Whether a lesson is being made, or waits."""
+        return self._process is not None or bool(self._queue)
+
+    def close(self) -> None:
+        """Stop; lessons that are not finished are lost."""
+        self._queue.clear()
+        if self._process is not None:
+            self._process.terminate()
+            self._end()
+
+    def _begin(self) -> None:
+        if self._process is not None or not self._queue:
+            return
+        self._at = self._queue.popleft()
+        self._connection, theirs = _SPAWN.Pipe(duplex=False)
+        self._process = _SPAWN.Process(target=_teach, args=(self._at[1], self.teaching, theirs))
+        self._process.start()
+        theirs.close()  # so that its death is the end of the stream
+
+    def _end(self) -> None:
+        assert self._connection is not None
+        self._connection.close()
+        self._process.join(_PATIENCE)
+        if self._process.exitcode is None:
+            self._process.kill()
+            self._process.join()
+        self._process.close()
+        self._process = self._connection = self._at = None
+
+
+def _teach(folder: Path, teaching: Teaching, connection: Connection) -> None:
+    """The life of a process: one finding in, a rule's name and text out, or why there is none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to everybody
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)
+    place = folder.parent.parent / LEARNED / folder.name
+    try:
+        answer: str | tuple[str, str] = _lesson(folder, place, teaching)
+    except Exception as error:  # whatever it is, the campaign goes on
+        answer = f"{type(error).__name__}: {error}"
+    if isinstance(answer, str):
+        with contextlib.suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            write_whole(place / "failed.txt", (answer + "\n").encode())
+    with contextlib.suppress(OSError):
+        connection.send(answer)
+
+
+def _lesson(folder: Path, place: Path, teaching: Teaching) -> str | tuple[str, str]:
+    """A rule's name and text, or why there is none."""
+    from reprise.distill.distilling import distill_subject
+    from reprise.distill.reduce import Budget
+    from reprise.distill.subject import read_subject
+    from reprise.distill.tighten import Against
+    from reprise.solve.signatures import Signatures
+
+    signatures = Signatures.load()
+    made, _, _ = distill_subject(
+        read_subject(folder, None, signatures),
+        signatures,
+        place,
+        limits=teaching.limits,
+        budget=Budget(seconds=teaching.seconds),
+        seed=teaching.seed,
+        name=f"learned_{int(folder.name):06d}",
+        against=Against(None, teaching.neighbours),
+    )
+    if made.discarded:
+        assert made.tightened is not None
+        return f"the rule was discarded: {made.tightened.reason}"
+    return made.draft.name, made.text
