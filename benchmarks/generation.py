@@ -75,13 +75,6 @@ def timed(action: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def settle() -> None:
-    """As fuzzing does once its generator stands: what lives from now on is not searched for
-    garbage again and again."""
-    gc.collect()
-    gc.freeze()
-
-
 class Bench:
     """A generator, and the programs that its cell makes."""
 
@@ -279,7 +272,7 @@ def main() -> None:
         for nodes in (SIZES[:2] if arguments.quick else SIZES)
         for patterns in PATTERNS
     ]
-    settle()
+    gc.collect()
     peers = {}
     for turn in range(3 if arguments.quick else 8):
         for bench in benches:

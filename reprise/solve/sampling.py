@@ -65,7 +65,7 @@ class _Argument:
     attributes: tuple[PreparedAttribute, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class About:
     """A condition, compiled, and the variables that it mentions: ``doubts`` are what it cannot do
     without and may be absent, ``doubtful`` all that may be; ``asks``: about who is present."""
@@ -184,6 +184,7 @@ class Sampler:
                     names = tuple(v.name for v in variables(dim))
                     self._expressions[id(dim)] = compile_partial(plan, dim), names
         self._ranks: dict[str, tuple[int, ...]] = {}
+        self._decided: dict[frozenset[str], tuple[Partial, ...]] = {}
 
     def draw(self, rng: Random, bound: Bound = _UNBOUND, *, tries: int = 200) -> Instance | None:
         """One instance, or None if ``tries`` proposals were all refused."""
@@ -342,6 +343,14 @@ class Sampler:
             return [name for name in self._preferred if name in fit]
         return list(_USUAL_DTYPES) if len(fit) == len(DTYPES) else fit
 
+    def _decided_by(self, names: frozenset[str]) -> tuple[Partial, ...]:
+        """The conditions on these variables alone."""
+        found = self._decided.get(names)
+        if found is None:
+            about = {a: None for name in sorted(names) for a in self._about.get(name, ())}
+            found = self._decided[names] = tuple(a.holds for a in about if a.names <= names)
+        return found
+
     def _rank_choices(self, name: str) -> tuple[int, ...]:
         """The ranks that the conditions on a splat's rank, one by one, allow."""
         choices = self._ranks.get(name)
@@ -433,6 +442,8 @@ class Draw:
     def _wanted(self, missing: Sequence[int]) -> list[int]:
         """Which of the operands that are missing are to be there, as far as conditions on who is
         present let them."""
+        if not missing:
+            return []
         ports, conditions = self.sampler.ports, self.sampler._presence
         missing = [i for i in missing if not ports[i].at_run_time]
         wanted: list[int] = []
@@ -491,10 +502,12 @@ class Draw:
     def _check_bound(self) -> None:
         """Go astray at once if what is given cannot fit."""
         values, operands = self.values, self.operands
-        for name in values:
-            for about in self.sampler._about.get(name, ()):
-                if about.names <= values.keys() and not _may(about.holds, values, operands):
+        for holds in self.sampler._decided_by(frozenset(values)):
+            try:
+                if not holds(values, operands):
                     raise Astray
+            except UNDECIDED:
+                pass
 
     # --- operands --------------------------------------------------------------------------------
 
@@ -589,7 +602,15 @@ class Draw:
         before = values.get(variable, MISSING)
         values[variable] = value
         try:
-            return all(self.is_open(a) or _may(a.holds, values, operands) for a in about)
+            for a in about:
+                if a.doubts and self.is_open(a):
+                    continue
+                try:
+                    if not a.holds(values, operands):
+                        return False
+                except UNDECIDED:
+                    pass
+            return True
         finally:
             if before is MISSING:
                 del values[variable]

@@ -18,6 +18,7 @@ Program ``index`` of seed ``seed`` depends on these two numbers, the rules and t
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,8 +108,15 @@ class Generator:
         )
 
     def program(self, index: int) -> Synthesis:
-        """Program number ``index``."""
-        return self._growth(index).run()
+        """Program number ``index``. A program is a net of objects that refer to each other, all of
+        them needed until it is done: meanwhile there is no garbage worth looking for."""
+        paused = gc.isenabled()
+        gc.disable()
+        try:
+            return self._growth(index).run()
+        finally:
+            if paused:
+                gc.enable()
 
     def learn(self, rules: RuleSet, patterns: Sequence[Pattern]) -> None:
         """Steer around these patterns too, from the next program on: the engine takes their rules

@@ -212,9 +212,10 @@ class Guide:
     def keep(self, accepts: Iterable[Row], tensors: Iterable[Tensor]) -> None:
         """Note that tensors are there to stay, and what they changed in ``accepts``."""
         self.database.accept()
-        members = self._members
-        for kind, *type in accepts:
-            self._accepted[int(kind)].append(members.setdefault(tuple(type), []))
+        members, accepted = self._members, self._accepted
+        for row in accepts:
+            kind: int = row[0]  # type: ignore[assignment]
+            accepted[kind].append(members.setdefault(row[1:], []))
         for tensor in tensors:
             shape = tensor.type.shape
             if tensor.type.dtype is not None and shape is not None:
