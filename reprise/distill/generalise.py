@@ -151,17 +151,20 @@ class Generaliser:
         yield "lines", self._lines
         yield "opset", self._opset
         yield "outputs and readers", self._context
+        yield "operands that are one tensor", self._splits
         yield "values", self._values
         yield "where values come from", self._roles
         yield "operands", self._operands
         yield "attributes", self._attributes
         yield "extents", self._extents
         yield "ranks", self._ranks
+        yield "attributes again", self._attributes
         yield "order of operands", self._orders
         yield "element types", self._dtypes
         yield "operators", self._operators
         yield "what follows from the rest", self._implied
         yield "all at once", self._joint
+        yield "bounds again", self._bounds_again
         yield "what follows from the rest", self._implied
 
     # --- samples ---------------------------------------------------------------------------------
@@ -484,7 +487,7 @@ class Generaliser:
         )
         smaller = smaller.without(*(c for t in gone for c in smaller.about(t)))
         smaller = smaller.without(
-            *(c for c in smaller.conditions if _is_about_context(c, line.reads))
+            *(c for c in smaller.conditions if _is_about_context(c, (*line.reads, *freed)))
         )
         return smaller.with_(*(c for t in freed for c in _source_conditions(t, self.place)))
 
@@ -588,9 +591,7 @@ class Generaliser:
                 self.record.reasons[condition] = why
 
     def _operands(self) -> None:
-        """Operands that may be other tensors, be left out, or be added."""
-        for tensor in self.draft.sources:
-            self._split(tensor)
+        """Operands that may be left out, or added."""
         for line in self.draft.nodes:
             if len(line.ops) == 1:
                 self._optional_operands(line)
@@ -598,6 +599,10 @@ class Generaliser:
     def _orders(self) -> None:
         for line in self.draft.nodes:
             self._order(line)
+
+    def _splits(self) -> None:
+        for tensor in self.draft.sources:
+            self._split(tensor)
 
     def _split(self, tensor: str) -> None:
         """Must a source that is read twice be the same tensor in both places?"""
@@ -712,7 +717,13 @@ class Generaliser:
         if self._relax(dimension, said, wishes, learn=about):
             return
         if isinstance(now, tuple) and any(c in self.draft.conditions for c in said):
-            self._list(line, key, now, said)
+            if len(now) >= 2 and now == tuple(range(len(now))):
+                # the same at this rank, and what stays the same at another
+                same = Holds("identity", line.name, key)
+                self.draft = self.draft.exchanged(said[0], same)
+                self.needed.add(same)
+            else:
+                self._list(line, key, now, said)
 
     def _list(
         self, line: DraftNode, key: str, now: tuple[Scalar, ...], said: Sequence[Condition]
@@ -759,10 +770,12 @@ class Generaliser:
     def _extent(self, term: Term, said: list[Condition]) -> None:
         now = term.read(self.place)
         assert isinstance(now, int)
-        values = [v for v in dict.fromkeys((*_EXTENTS, now - 1, now + 1, 2 * now)) if v > 0]
+        # on both sides, near and far: where a bound is, the first few show it
+        near = (now + 1, now - 1, 2 * now, 1, 33, 2)
+        values = [v for v in dict.fromkeys((*near, *_EXTENTS)) if v > 0]
         wishes = [(Wish("dim", term.of, term.index, v),) for v in values if v != now]
         if self.effort.samples < 8:
-            wishes = wishes[:: len(wishes) // self.effort.samples or 1]
+            wishes = wishes[: self.effort.samples]
 
         def about(condition: Condition) -> bool:
             terms = _terms(condition)
@@ -827,7 +840,8 @@ class Generaliser:
             now = self.place.tensors[tensor].type.rank
             if not said or now is None:
                 continue
-            wishes = [(Wish("rank", tensor, "", r),) for r in _RANKS if r != now for _ in "ab"]
+            ranks = [r for r in dict.fromkeys((now + 1, now - 1, *_RANKS)) if r >= 0 and r != now]
+            wishes = [(Wish("rank", tensor, "", r),) for _ in "ab" for r in ranks]
             learn = _mentions(Term("rank", tensor))
             if self._relax(f"rank of {tensor}", said, wishes, learn=learn):
                 continue
@@ -842,12 +856,19 @@ class Generaliser:
     def _from_the_back(self, tensor: str, rank: int) -> Draft | None:
         """The draft with the tensor's axes counted from its end, if it names any."""
         draft = self.draft
+        readers = {line.name for line in draft.nodes if tensor in line.reads[:1]}
         for condition in self.draft.conditions:
+            match condition:
+                case Within(Term("attr", of, key) as term, int(axis)) if (
+                    key == "axis" and of in readers and condition.high == axis
+                ):
+                    back = Related(term, "==", Term("rank", tensor), axis - rank)
+                    draft = draft.exchanged(condition, back)
             if isinstance(condition, Within | Among) and condition.term.kind == "dim":
                 term = condition.term
                 if term.of == tensor and term.index >= 0:
-                    back = replace(term, index=term.index - rank)
-                    draft = draft.exchanged(condition, replace(condition, term=back))
+                    last = replace(term, index=term.index - rank)
+                    draft = draft.exchanged(condition, replace(condition, term=last))
         return None if draft is self.draft else draft
 
     def _dtypes(self) -> None:
@@ -981,7 +1002,14 @@ class Generaliser:
         return category if category and not everyone & refused else ""
 
     def _implied(self) -> None:
-        """Drop what no program that matches the rest can violate."""
+        """Drop what no program that matches the rest can violate, and orders of operands of which
+        nothing else is said."""
+        for line in self.draft.nodes:
+            others = [n for n in self.draft.nodes if n.name != line.name]
+            told = {t for n in others for t in (n.name, *n.reads)}
+            told |= {t for c in self.draft.conditions for t in c.names}
+            if line.unordered and not told & set(line.reads[:2]):
+                self.draft = self.draft.with_node(replace(line, unordered=False))
         for condition in self.draft.conditions:
             kinds = {term.kind for term in _terms(condition)}
             needed = condition in self.needed and kinds != {"numel"}
@@ -995,6 +1023,17 @@ class Generaliser:
                 self.draft = rest
                 why = "follows from the rest"
                 self.record.add("implied", str(condition), "nothing", (), True, why)
+
+    def _bounds_again(self) -> None:
+        """A bound that was found before another condition was added may not be needed any more."""
+        if not any("joint" in why for why in self.record.reasons.values()):
+            return
+        for condition in self.draft.conditions:
+            terms = sorted(_terms(condition), key=str)
+            if len(terms) != 1 or terms[0].kind not in ("dim", "rank"):
+                continue
+            if "joint" not in self.record.reasons.get(condition, ""):
+                self._relax(f"{condition} again", [condition], _other(terms[0]))
 
     # --- all at once -----------------------------------------------------------------------------
 
@@ -1081,14 +1120,20 @@ def separators(
     right = [right[0], *right[1:][-_MOST_RIGHT:]]
     candidates = [
         c
-        for c in (*conditions_of(right[0], draft), *_without_neighbours(draft, right, wrong))
+        for c in dict.fromkeys(
+            (
+                *conditions_of(right[0], draft),
+                *_bounds(draft, right),
+                *_without_neighbours(draft, right, wrong),
+            )
+        )
         if allowed(c) and all(c.holds(place) for place in right[1:])
     ]
     chosen: list[Condition] = []
     left = list(wrong)
     for _ in range(1 if partial else 2):
         ranked = sorted(
-            candidates, key=lambda c: (sum(c.holds(p) for p in left), plainness(c), str(c))
+            candidates, key=lambda c: (sum(c.holds(p) for p in left), *_plainest_first(c))
         )
         if not ranked:
             return []
@@ -1101,6 +1146,17 @@ def separators(
         if not left:
             return chosen
     return chosen if partial else []
+
+
+def _bounds(draft: Draft, right: Sequence[Place]) -> Iterator[Condition]:
+    """The least and the greatest value of each number, over all places."""
+    terms = {c.term for c in conditions_of(right[0], draft) if isinstance(c, Within)}
+    for term in sorted(terms, key=str):
+        found = [term.read(place) for place in right]
+        numbers = [value for value in found if is_number(value)]
+        if len(numbers) == len(found):
+            yield Within(term, min(numbers), None)
+            yield Within(term, None, max(numbers))
 
 
 def _without_neighbours(
@@ -1117,6 +1173,11 @@ def _without_neighbours(
             ]
             if len(seen) == 2 and seen[1] - seen[0]:
                 yield Near(where, tensor, tuple(sorted(seen[1] - seen[0])), negated=True)
+
+
+def _plainest_first(condition: Condition) -> tuple[int, bool, int, str]:
+    text = str(condition)
+    return plainness(condition), "[-" in text, len(text), text
 
 
 def plainness(condition: Condition) -> int:
