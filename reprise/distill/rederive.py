@@ -270,7 +270,10 @@ class _Work:
                     if drawn is None:
                         break
                     made = drawn[0].operands[: len(operands)]
-                    if [t is None for t in made] == [t is None for t in operands]:
+                    if len(made) == len(operands) and all(
+                        new == old or (i in opened and new is not None)
+                        for i, (new, old) in enumerate(zip(made, operands, strict=True))
+                    ):
                         found.append((made, drawn[0].attributes))
                 if found:
                     yield min(found, key=lambda one: sum(t.elements or 0 for t in one[0] if t))
