@@ -18,7 +18,7 @@ from all triggers known is added back, after a check that programs without it do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
@@ -1012,7 +1012,8 @@ class Generaliser:
                 self.draft = self.draft.with_node(replace(line, unordered=False))
         for condition in self.draft.conditions:
             kinds = {term.kind for term in _terms(condition)}
-            needed = condition in self.needed and kinds != {"numel"}
+            of_source = kinds == {"numel"} and condition.names <= set(self.draft.sources)
+            needed = condition in self.needed and not of_source
             if needed or not _is_about_types(condition):
                 continue
             rest = self.draft.without(condition)
@@ -1032,8 +1033,16 @@ class Generaliser:
             terms = sorted(_terms(condition), key=str)
             if len(terms) != 1 or terms[0].kind not in ("dim", "rank"):
                 continue
-            if "joint" not in self.record.reasons.get(condition, ""):
-                self._relax(f"{condition} again", [condition], _other(terms[0]))
+            if "joint" in self.record.reasons.get(condition, ""):
+                continue
+            term, wishes = terms[0], _other(terms[0])
+            rank = self.place.tensors[term.of].type.rank or 0
+            if term.kind == "dim":  # what is small in this way may be large in another
+                others = [
+                    Wish("dim", term.of, i, 33) for i in range(rank) if i != term.index % rank
+                ]
+                wishes = [*((*wish, *others) for wish in wishes), *wishes]
+            self._relax(f"{condition} again", [condition], wishes)
 
     # --- all at once -----------------------------------------------------------------------------
 
@@ -1131,9 +1140,10 @@ def separators(
     ]
     chosen: list[Condition] = []
     left = list(wrong)
+    sources = draft.sources
     for _ in range(1 if partial else 2):
         ranked = sorted(
-            candidates, key=lambda c: (sum(c.holds(p) for p in left), *_plainest_first(c))
+            candidates, key=lambda c: (sum(c.holds(p) for p in left), *_plainest_first(c, sources))
         )
         if not ranked:
             return []
@@ -1175,9 +1185,12 @@ def _without_neighbours(
                 yield Near(where, tensor, tuple(sorted(seen[1] - seen[0])), negated=True)
 
 
-def _plainest_first(condition: Condition) -> tuple[int, bool, int, str]:
+def _plainest_first(
+    condition: Condition, sources: Collection[str]
+) -> tuple[int, bool, bool, int, str]:
     text = str(condition)
-    return plainness(condition), "[-" in text, len(text), text
+    computed = not condition.names <= set(sources)
+    return plainness(condition), computed, "[-" in text, len(text), text
 
 
 def plainness(condition: Condition) -> int:
