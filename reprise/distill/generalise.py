@@ -56,6 +56,8 @@ _CHUNK = 4
 """Samples are asked about in groups of so many, whatever the number of jobs."""
 _MOST_RIGHT = 80
 """So many triggers, the latest, are compared with what does not trigger."""
+_SEVERAL = 3
+"""So many programs that do not trigger must have a neighbour in common for it to be blamed."""
 _ROUNDS = 6
 """Of the joint check."""
 
@@ -1127,43 +1129,55 @@ def separators(
     if not right:
         return []
     right = [right[0], *right[1:][-_MOST_RIGHT:]]
-    candidates = [
-        c
-        for c in dict.fromkeys(
-            (
-                *conditions_of(right[0], draft),
-                *_bounds(draft, right),
-                *_without_neighbours(draft, right, wrong),
-            )
-        )
-        if allowed(c) and all(c.holds(place) for place in right[1:])
-    ]
+    usual = [c for c in conditions_of(right[0], draft) if not _is_odd_bound(c)]
+    usual += _bounds(draft, right, int)
+    usual += _without_neighbours(draft, right, wrong)
+    # a bound on a float is some number between two that were seen: only if 0 or 1 are none
+    for more in ((), tuple(_bounds(draft, right, float))):
+        candidates = [
+            c
+            for c in dict.fromkeys((*usual, *more))
+            if allowed(c) and all(c.holds(place) for place in right[1:])
+        ]
+        chosen = _cover(candidates, wrong, 1 if partial else 2, draft.sources)
+        if chosen and (partial or not any(holds_all(chosen, place) for place in wrong)):
+            return chosen
+    return []
+
+
+def _is_odd_bound(condition: Condition) -> bool:
+    """Whether it bounds a float on one side, by a number that just happened to be there."""
+    if not isinstance(condition, Within) or (condition.low is None) == (condition.high is None):
+        return False
+    bound = condition.high if condition.low is None else condition.low
+    return isinstance(bound, float) and bound not in (-1.0, 0.0, 1.0)
+
+
+def _cover(
+    candidates: Sequence[Condition], wrong: Sequence[Place], most: int, sources: Collection[str]
+) -> list[Condition]:
+    """Greedily, the conditions that leave the fewest places, the plainest of equals."""
     chosen: list[Condition] = []
     left = list(wrong)
-    sources = draft.sources
-    for _ in range(1 if partial else 2):
-        ranked = sorted(
-            candidates, key=lambda c: (sum(c.holds(p) for p in left), *_plainest_first(c, sources))
+    while left and candidates and len(chosen) < most:
+        best = min(
+            candidates,
+            key=lambda c: (sum(c.holds(p) for p in left), *_plainest_first(c, sources)),
         )
-        if not ranked:
-            return []
-        best = ranked[0]
         remaining = [p for p in left if best.holds(p)]
         if len(remaining) == len(left):
-            return []
+            break
         chosen.append(best)
         left = remaining
-        if not left:
-            return chosen
-    return chosen if partial else []
+    return chosen
 
 
-def _bounds(draft: Draft, right: Sequence[Place]) -> Iterator[Condition]:
-    """The least and the greatest value of each number, over all places."""
+def _bounds(draft: Draft, right: Sequence[Place], kind: type) -> Iterator[Condition]:
+    """The least and the greatest value of each number of a kind, over all places."""
     terms = {c.term for c in conditions_of(right[0], draft) if isinstance(c, Within)}
     for term in sorted(terms, key=str):
         found = [term.read(place) for place in right]
-        numbers = [value for value in found if is_number(value)]
+        numbers = [v for v in found if is_number(v) and isinstance(v, kind)]
         if len(numbers) == len(found):
             yield Within(term, min(numbers), None)
             yield Within(term, None, max(numbers))
@@ -1173,7 +1187,7 @@ def _without_neighbours(
     draft: Draft, right: Sequence[Place], wrong: Sequence[Place]
 ) -> Iterator[Condition]:
     """For each tensor: none of the operators reads it, or makes it, that do so at ``wrong`` places
-    only."""
+    only, if there are several such places."""
     for tensor in draft.tensors:
         for where in ("user", "producer"):
             seen = [
@@ -1181,8 +1195,12 @@ def _without_neighbours(
                 for places in (right, wrong)
                 if all(tensor in p.tensors for p in places)
             ]
-            if len(seen) == 2 and seen[1] - seen[0]:
-                yield Near(where, tensor, tuple(sorted(seen[1] - seen[0])), negated=True)
+            if len(seen) < 2:
+                continue
+            only = seen[1] - seen[0]
+            places = sum(bool(p.around.near(where, p.tensors[tensor]) & only) for p in wrong)
+            if places >= _SEVERAL:
+                yield Near(where, tensor, tuple(sorted(only)), negated=True)
 
 
 def _plainest_first(
