@@ -1,6 +1,6 @@
 """The generation benchmark: programs per CPU second, by size and number of known bugs.
 
-``python -m benchmarks.generation [--json FILE] [--quick] [--nnsmith PYTHON] [--executed SECONDS]``
+``python -m benchmarks.generation [--json FILE] [--quick] [--nnsmith PYTHON] [--executed TESTS]``
 
 Every cell makes programs of so many nodes around so many patterns; cells take turns, several times,
 and the best turn counts: other programs on the machine only ever slow one down. A second, slower
@@ -14,8 +14,9 @@ engine: commits and taking back), *lower* (to ONNX, not part of the rate), *prop
         https://download.pytorch.org/whl/cpu
     python -m benchmarks.generation --nnsmith .nnsmith/bin/python
 
-``--executed``: seconds of ``reprise fuzz`` on ONNX Runtime with guidance, and as many without, in
-turns: what guidance costs in tests.
+``--executed``: what guidance costs in tests. Campaigns of so many tests on ONNX Runtime, guided and
+unguided in turns, say what a test takes; what guidance adds to making a program is measured by
+itself, for each target, since guided programs are others, that cost the target more or less.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -32,11 +34,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from benchmarks.known_bugs import known_bugs
+from reprise.campaign.source import SourceRequest, open_source
 from reprise.lower.lowering import lowering
 from reprise.solve.sampling import Sampler
 from reprise.solve.signatures import Signatures
@@ -47,6 +51,8 @@ from reprise.synth.options import Options
 
 SIZES = (5, 10, 20, 40)
 PATTERNS = (0, 40, 200)
+LOWERINGS = {"onnxruntime": ("onnx",), "inductor": ("torch",), "tvm": ("relax",)}
+"""The targets whose guidance is measured, and how their programs are lowered."""
 STAGES = ("propose", "solve", "facts", "match", "lower")
 
 
@@ -175,45 +181,100 @@ def nnsmith(python: str, nodes: int, count: int) -> dict[str, Any]:
     return found
 
 
-def fuzz(guided: bool, seconds: float, seed: int) -> tuple[int, float]:
-    """Tests that ``reprise fuzz`` executes on ONNX Runtime in so much time, and the CPU time of all
-    its processes, the target's included."""
+def fuzz(guided: bool, tests: int, seed: int) -> float:
+    """CPU time of ``reprise fuzz`` on ONNX Runtime, all its processes together."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "run"
         command = [sys.executable, "-m", "reprise", "fuzz", "--target", "onnxruntime"]
-        command += ["--time", f"{seconds:.0f}s", "--seed", str(seed), "--out", str(folder)]
+        command += ["--tests", str(tests), "--seed", str(seed), "--out", str(Path(name) / "run")]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
+        done = subprocess.run(
             command if guided else [*command, "--no-guidance"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            check=False,  # its status says whether there were findings
+            check=False,
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        report = subprocess.run(
-            [sys.executable, "-m", "reprise", "report", str(folder), "--format", "json"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return int(json.loads(report.stdout)["tests"]), used
+        if done.returncode not in (0, 1):  # without and with findings
+            raise RuntimeError(f"{' '.join(command)}: ended with {done.returncode}")
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def executed(seconds: float, turns: int = 4) -> dict[str, Any]:
-    """Tests per CPU second, guided and unguided in turns; the order alternates."""
-    rates: dict[bool, list[float]] = {True: [], False: []}
+def making(target: str, turns: int, blocks: int = 10, size: int = 50) -> dict[str, Any]:
+    """Milliseconds of CPU time that a program for a target takes to make, guided and unguided. Both
+    make the same numbers, block by block in turns, and of each block the best turn counts; the
+    interval of what guidance adds is over the blocks."""
+    request = SourceRequest(1, target=target, lowerings=LOWERINGS[target])
+    sources = {guided: open_source(replace(request, guided=guided)) for guided in (True, False)}
+
+    def block(number: int, guided: bool) -> float:
+        first, source = number * size, sources[guided]
+        used = timed(lambda: [source.program(first + i) for i in range(size)])
+        return 1e3 * used / size
+
+    best = {guided: [math.inf] * blocks for guided in sources}
+    for turn in range(turns + 1):  # rules are compiled when they are first needed: one more
+        for number in range(blocks):
+            for guided in (True, False) if turn % 2 else (False, True):
+                best[guided][number] = min(best[guided][number], block(number, guided))
+    added = [a - b for a, b in zip(best[True], best[False], strict=True)]
+    return {
+        "unguided_ms": statistics.fmean(best[False]),
+        "guided_ms": statistics.fmean(best[True]),
+        "added_ms": statistics.fmean(added),
+        "interval_ms": interval(added),
+    }
+
+
+def interval(sample: list[float], level: float = 0.95) -> tuple[float, float]:
+    """A bootstrap interval of a sample's mean."""
+    rng = Random(0)
+    means = sorted(statistics.fmean(rng.choices(sample, k=len(sample))) for _ in range(2_000))
+    out = int((1 - level) / 2 * len(means))
+    return means[out], means[-1 - out]
+
+
+def executed(tests: int, turns: int) -> dict[str, Any]:
+    """What guidance costs in tests: the time that it adds to making a program, beside the time of a
+    test on ONNX Runtime. Of two campaigns that differ in length alone, the difference is free of
+    what starting costs; guided ones have other programs, whose own cost is told apart."""
+    few = max(tests // 8, 1)
+    costs: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(turns):
         for guided in (True, False) if turn % 2 else (False, True):
-            tests, used = fuzz(guided, seconds / turns, turn)
-            rates[guided].append(tests / used)
-    ratios = [a / b for a, b in zip(rates[True], rates[False], strict=True)]
+            more = fuzz(guided, tests + few, turn) - fuzz(guided, few, turn)
+            costs[guided].append(1e3 * more / tests)
+    made = {target: making(target, turns) for target in LOWERINGS}
+    test = statistics.median(costs[False])
+    low, high = made["onnxruntime"]["interval_ms"]
     return {
-        "guided_per_second": statistics.median(rates[True]),
-        "unguided_per_second": statistics.median(rates[False]),
-        "fewer_percent": 100 * (1 - statistics.median(ratios)),
-        "ratios": ratios,
+        "test_ms": {"unguided": test, "guided": statistics.median(costs[True])},
+        "turns_ms": {"unguided": costs[False], "guided": costs[True]},
+        "making": made,
+        "fewer_percent": 100 * made["onnxruntime"]["added_ms"] / test,
+        "interval_percent": (100 * low / test, 100 * high / test),
     }
+
+
+def told(found: dict[str, Any]) -> str:
+    """The result of :func:`executed`, for people."""
+    lines = [
+        "",
+        f"{'ms of CPU time to make a program':34}{'unguided':>10}{'guided':>10}{'added':>10}",
+    ]
+    for target, made in found["making"].items():
+        low, high = made["interval_ms"]
+        lines.append(
+            f"{target:34}{made['unguided_ms']:>10.2f}{made['guided_ms']:>10.2f}"
+            f"{made['added_ms']:>10.3f}  (95 %: {low:.3f} to {high:.3f})"
+        )
+    low, high = found["interval_percent"]
+    lines += [
+        f"a test on ONNX Runtime, all processes: {found['test_ms']['unguided']:.1f} ms unguided, "
+        f"{found['test_ms']['guided']:.1f} ms guided (other programs)",
+        f"guidance itself costs {found['fewer_percent']:.2f} % of tests there "
+        f"(95 %: {low:.2f} to {high:.2f})",
+    ]
+    return "\n".join(lines)
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -264,7 +325,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all numbers to this file")
     parser.add_argument("--quick", action="store_true", help="two sizes, few turns: a minute")
     parser.add_argument("--nnsmith", metavar="PYTHON", help="an interpreter that has NNSmith")
-    parser.add_argument("--executed", type=float, metavar="SECONDS", help="also fuzz ONNX Runtime")
+    parser.add_argument("--executed", type=int, metavar="TESTS", help="also fuzz ONNX Runtime")
     arguments = parser.parse_args()
     signatures = Signatures.load()
     benches = [
@@ -288,11 +349,8 @@ def main() -> None:
     print(table(cells, peers))
     numbers: dict[str, Any] = {"cells": [asdict(cell) for cell in cells], "nnsmith": peers}
     if arguments.executed:
-        numbers["executed"] = found = executed(arguments.executed)
-        print(
-            f"\ntests a CPU second on ONNX Runtime: {found['guided_per_second']:.0f} guided, "
-            f"{found['unguided_per_second']:.0f} unguided: {found['fewer_percent']:.1f} % fewer"
-        )
+        numbers["executed"] = executed(arguments.executed, 2 if arguments.quick else 5)
+        print(told(numbers["executed"]))
     if arguments.json:
         arguments.json.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
 
