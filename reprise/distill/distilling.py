@@ -186,7 +186,8 @@ def distill_subject(
         if against is not None and done.record.complete and trials.aim is not None:
             progress("holding the rule against other programs", done.record.asked, done.draft)
             signature = trials.aim.signature
-            held = against.programs_for(done.draft, trials, signature, signatures, Random(seed))
+            sampling = distiller.work.sampling
+            held = against.programs_for(done.draft, trials, signature, sampling, Random(seed))
             done = distiller.held_against(held)
         return done, write_folder(folder, done, origin, seed), interrupted
 

@@ -3,11 +3,15 @@
 A pattern that matches a program that passes is too general: the condition is added that tells most
 false matches from the program that the rule was made from, and that costs the fewest of the other
 triggers; then the rule is held against the programs again. After ten rounds, or when nothing tells
-them apart, it is discarded.
+them apart, it is discarded. Two programs differ in many ways, so a condition is believed only if
+programs that are made to violate it do not fail. Where all programs like a false match fail, only
+what stands around the match hides the defect there (a common subexpression, say); such matches are
+tolerated while they are few.
 
-The programs are of three kinds. A *corpus* (``corpus.py``) is random programs, which match a new
+The programs are of three kinds. *Witnesses* are made from the rule's text: all of them match. A
+*corpus* (``corpus.py``) is random programs, which match a new
 rule hardly ever: it shows that the rule costs nothing elsewhere. The *neighbourhood* is programs
-made of the rule's own operators, which come close to it all the time. Half of both is for finding
+made of the rule's own operators, which come close to it all the time. Half of all is for finding
 false matches, the other half for saying how good the rule is: precision (of the programs that
 match, those that fail) and recall (of the programs that fail, those that match).
 
@@ -19,17 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 
 from reprise.campaign.metrics import Rate, rate
 from reprise.campaign.source import SourceRequest, open_source
-from reprise.distill.conditions import Condition, Place
+from reprise.distill.conditions import Condition, Near, Place
 from reprise.distill.corpus import FIRST_SEED, Corpus
 from reprise.distill.draft import ANYTHING, Draft, conditions_of
 from reprise.distill.sampling import Sampling, Wish
 from reprise.distill.subject import input_values
 from reprise.distill.trials import Shown, Trials
+from reprise.distill.witnesses import fresh_witnesses
 from reprise.facts.errors import ModelError
 from reprise.oracle.verdict import Verdict
 from reprise.solve.signatures import Signatures
@@ -43,6 +49,10 @@ _OTHER_INPUTS = 4
 _ALIKE = 0.25
 """Costs that differ by less are alike: a few programs do not tell a reason from an accident, and
 the plainer condition is the likelier reason."""
+_MOST_REFUTED = 24
+_VIOLATING_TRIES = 30
+_HIDDEN = 0.05
+"""Of the triggers: so many false matches may be due to what stands around them."""
 _LOOKED_AT, _KIN = 4, 10
 """False matches whose kin is tried in a round, and how many of each."""
 _NODES = 5
@@ -52,10 +62,12 @@ _COMPANIONS = ("identity", "add", "mul", "neg", "reshape", "transpose")
 
 @dataclass(frozen=True)
 class Held:
-    """A program that the rule has not seen. ``fails``: it shows the rule's defect."""
+    """A program that the rule has not seen. ``fails``: it shows the rule's defect. ``witness``: it
+    was made to match, so it says nothing of what the rule misses."""
 
     program: Program
     fails: bool
+    witness: bool = False
 
     @property
     def graph(self) -> Graph:
@@ -96,24 +108,27 @@ Change = Condition | Absent
 @dataclass(frozen=True)
 class Round:
     """One round: how many matches were false, what was added against them, how many of them it
-    excludes, and how many known triggers it gives up."""
+    excludes, and how many known triggers it gives up. ``refuted``: conditions that would have told
+    them apart, but programs that violate them fail all the same."""
 
     false: int
     added: Change | None
     excludes: int = 0
     loses: int = 0
+    refuted: int = 0
 
 
 @dataclass(frozen=True)
 class Tightened:
     """``draft`` is None if the rule was discarded, for ``reason``. ``score`` is the rule's as it
-    is in the end, ``before`` as it came."""
+    is in the end, ``before`` as it came. ``hidden``: false matches that were tolerated."""
 
     draft: Draft | None
     rounds: tuple[Round, ...]
     before: Score
     score: Score
     reason: str = ""
+    hidden: int = 0
 
 
 @dataclass
@@ -139,15 +154,18 @@ class Against:
 
     corpus: Path | None = None
     neighbours: int = 200
+    witnesses: int = 40
 
     def programs_for(
-        self, draft: Draft, trials: Trials, signature: str, signatures: Signatures, rng: Random
+        self, draft: Draft, trials: Trials, signature: str, sampling: Sampling, rng: Random
     ) -> HeldOut:
         """The programs. Raises StoreError for a corpus that cannot be read, TargetError."""
         held = HeldOut()
         if self.corpus is not None:
-            held.extend(of_corpus(Corpus.open(self.corpus), signature, signatures))
+            held.extend(of_corpus(Corpus.open(self.corpus), signature, sampling.signatures))
         held.extend(neighbourhood(draft, trials, rng, self.neighbours))
+        made = [s.program for s in fresh_witnesses(draft, sampling, rng, self.witnesses)]
+        held.extend(replace(each, witness=True) for each in tried(made, trials))
         return held
 
 
@@ -172,9 +190,9 @@ def tighten(
     before = score(draft, held.tell, trials)
     done: list[Round] = []
 
-    def ended(kept: Draft | None, reason: str = "") -> Tightened:
+    def ended(kept: Draft | None, reason: str = "", hidden: int = 0) -> Tightened:
         after = before if kept is None else score(kept, held.tell, trials)
-        return Tightened(kept, tuple(done), before, after, reason)
+        return Tightened(kept, tuple(done), before, after, reason, hidden)
 
     while True:
         false = work.false_matches()
@@ -182,14 +200,17 @@ def tighten(
             return ended(work.draft)
         if len(done) >= rounds:
             return ended(None, f"{len(false)} matches are still false after {rounds} rounds")
-        work.look_around(false)
+        hidden = work.look_around(false)
         false = work.false_matches()
-        found = separating(work.draft, work.trigger_places(), false)
-        done.append(found or Round(len(false), None))
-        tell(done[-1])
-        if found is None or found.added is None:
+        found = work.separating(false)
+        done.append(found)
+        tell(found)
+        if found.added is not None:
+            work.draft = _with(work.draft, found.added)
+        elif hidden and len(false) <= max(1, _HIDDEN * len(work.trigger_places())):
+            return ended(work.draft, hidden=len(false))
+        else:
             return ended(None, f"nothing tells {len(false)} false matches from the triggers")
-        work.draft = _with(work.draft, found.added)
 
 
 @dataclass
@@ -224,19 +245,51 @@ class _Work:
         found = (list(self.draft.places(program.graph)) for program in failing)
         return [places for places in found if places]
 
-    def look_around(self, false: Sequence[Place]) -> None:
-        """Try programs that are like the false matches."""
+    def look_around(self, false: Sequence[Place]) -> bool:
+        """Try programs that are like the false matches, and keep them. Whether all of them fail:
+        then it is not the match itself that is harmless."""
         if self.sampling is None:
-            return
+            return False
         drawn = (
             self.sampling.sample(self.draft, place, self.rng, self._wishes(place), stray=0.5)
             for place in false[:_LOOKED_AT]
             for _ in range(_KIN)
         )
-        programs = [sample.program for sample in drawn if sample is not None]
-        for program, trial in zip(programs, self.trials.try_all(programs), strict=True):
-            if trial.shown in (Shown.SAME, Shown.NOTHING):
-                self.learn.append(Held(program, trial.shown is Shown.SAME))
+        kin = list(tried([made.program for made in drawn if made is not None], self.trials))
+        self.learn += kin
+        return len(kin) > 1 and all(held.fails for held in kin)
+
+    def separating(self, false: Sequence[Place]) -> Round:
+        """The best change against false matches that programs which violate it do not refute."""
+        refuted = 0
+        for found in islice(separating(self.draft, self.trigger_places(), false), _MOST_REFUTED):
+            assert found.added is not None
+            if not self._is_refuted(found.added, false):
+                return replace(found, refuted=refuted)
+            refuted += 1
+        return Round(len(false), None, refuted=refuted)
+
+    def _is_refuted(self, change: Change, false: Sequence[Place]) -> bool:
+        """Whether programs that match, but violate the change, fail as a rule; also if there seem
+        to be none, unless it is about what stands around a match."""
+        if self.sampling is None:
+            return False
+        seeds = [*false[:_LOOKED_AT], *(places[0] for places in self.trigger_places()[:_LOOKED_AT])]
+        drawn = (
+            self.sampling.sample(
+                self.draft,
+                place,
+                self.rng,
+                stray=0.6,
+                accept=lambda made: not change.holds(made),
+                tries=_VIOLATING_TRIES,
+            )
+            for place in seeds
+        )
+        against = list(tried([made.program for made in drawn if made is not None], self.trials))
+        if len(against) < 2:
+            return not (isinstance(change, Near) or "graph_output(" in str(change))
+        return 2 * sum(held.fails for held in against) >= len(against)
 
     def _wishes(self, place: Place) -> list[Wish]:
         """Another rank for a source, half of the time: extents alone vary anyway."""
@@ -248,14 +301,14 @@ class _Work:
 
 def separating(
     draft: Draft, triggers: Sequence[Sequence[Place]], false: Sequence[Place]
-) -> Round | None:
-    """What to add so that the fewest ``false`` places and the most ``triggers`` are left; of equals
-    the plainest. It holds in the first trigger. None if all that can be said costs more than it
-    gains.
+) -> list[Round]:
+    """What could be added, the best first: what leaves the fewest ``false`` places and the most
+    ``triggers``; of those that are about as good, the plainest. All hold in the first trigger, and
+    none costs more than it gains.
 
     A trigger is all places where the draft matches a failing program: one of them is to blame.
     """
-    best: tuple[float, tuple[int, float, str], Round] | None = None
+    ranked: list[tuple[tuple[float, int, float, str], Round]] = []
     first, *others = triggers or ((),)
     for change in {change for place in first for change in _changes(draft, place)}:
         left = sum(change.holds(place) for place in false)
@@ -263,10 +316,10 @@ def separating(
             continue
         loses = sum(not any(map(change.holds, places)) for places in others)
         cost = left / len(false) + loses / max(len(others), 1)
-        rank = cost // _ALIKE, (plainness(change), cost, str(change))
-        if cost < 1 and (best is None or rank < (best[0], best[1])):
-            best = *rank, Round(len(false), change, len(false) - left, loses)
-    return None if best is None else best[2]
+        if cost < 1:
+            rank = cost // _ALIKE, plainness(change), cost, str(change)
+            ranked.append((rank, Round(len(false), change, len(false) - left, loses)))
+    return [found for _, found in sorted(ranked, key=lambda item: item[0])]
 
 
 def _changes(draft: Draft, place: Place) -> Iterator[Change]:
@@ -303,22 +356,21 @@ def plainness(change: Change) -> int:
 
 def score(draft: Draft, held: Sequence[Held], trials: Trials) -> Score:
     """How good the draft is on held-out programs. A match that fails on other inputs is right."""
-    right = wrong = missed = 0
+    right = wrong = found = missed = false = 0
     for number, each in enumerate(held):
         matches = draft.matches(each.graph)
-        if each.fails:
-            right += matches
-            missed += not matches
-        elif matches:
-            if _fails_elsewhere(each.program, trials, number):
-                right += 1
-            else:
-                wrong += 1
-    passing = sum(not each.fails for each in held)
+        fails = each.fails or (matches and _fails_elsewhere(each.program, trials, number))
+        right += matches and fails
+        wrong += matches and not fails
+        if not each.witness:
+            found += each.fails and matches
+            missed += each.fails and not matches
+            false += matches and not fails
+    passing = sum(not each.fails for each in held if not each.witness)
     return Score(
         precision=rate(right, right + wrong),
-        recall=rate(right, right + missed),
-        false_alarms=rate(wrong, passing),
+        recall=rate(found, found + missed),
+        false_alarms=rate(false, passing),
     )
 
 
@@ -368,7 +420,11 @@ def neighbourhood(draft: Draft, trials: Trials, rng: Random, count: int) -> Iter
         source = open_source(request)
     except OptionsError:
         return
-    programs = [source.program(index).program for index in range(count)]
+    yield from tried([source.program(index).program for index in range(count)], trials)
+
+
+def tried(programs: Sequence[Program], trials: Trials) -> Iterator[Held]:
+    """Programs and whether they fail; without those about which that cannot be said."""
     for program, trial in zip(programs, trials.try_all(programs), strict=True):
         if trial.shown in (Shown.SAME, Shown.NOTHING):
             yield Held(program, trial.shown is Shown.SAME)
@@ -383,11 +439,12 @@ def _nearby(draft: Draft) -> Options:
     dtypes = dict(usual.dtypes)
     for condition in draft.conditions:
         for dtype in _dtypes_of(condition):
-            dtypes[dtype] = dtypes.get(dtype, 0) + 8
+            dtypes[dtype] = dtypes.get(dtype, 0) + 40
     return Options(
         nodes=_NODES,
         include=frozenset(ops | kin | set(_COMPANIONS)),
-        weights={**dict.fromkeys(kin, 0.5), **dict.fromkeys(ops, 8.0)},
+        weights={**dict.fromkeys(kin, 0.1), **dict.fromkeys(ops, 8.0)},
+        join=0.8,
         dtypes=dtypes,
         no_inputs=0.15,
         empty=0.1,
@@ -418,9 +475,11 @@ def tightened_data(tightened: Tightened) -> dict[str, object]:
                 "added": None if r.added is None else str(r.added),
                 "excludes": r.excludes,
                 "gives_up": r.loses,
+                "refuted": r.refuted,
             }
             for r in tightened.rounds
         ],
+        "hidden": tightened.hidden,
         "before": _score_data(tightened.before),
         "after": _score_data(tightened.score),
     }
@@ -447,7 +506,12 @@ def tightened_text(tightened: Tightened) -> list[str]:
     for number, each in enumerate(tightened.rounds, 1):
         what = "nothing could be added" if each.added is None else f"added `{each.added}`"
         gives = f", gives up {each.loses} triggers" if each.loses else ""
-        lines.append(f"- round {number}: {each.false} false matches; {what}{gives}")
+        refuted = f" ({each.refuted} conditions refuted)" if each.refuted else ""
+        lines.append(f"- round {number}: {each.false} false matches; {what}{gives}{refuted}")
+    if tightened.hidden:
+        lines.append(
+            f"- {tightened.hidden} false matches are harmless only for what stands around them"
+        )
     if tightened.draft is None:
         lines.append(f"- **discarded**: {tightened.reason}")
     for name, found in _rates(tightened.score):
