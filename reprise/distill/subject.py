@@ -151,9 +151,17 @@ def _judged(trials: Trials, subject: Subject) -> Judgement:
         why = f" ({judgement.title})" if judgement.title else ""
         raise NotShown(
             f"{subject.origin}: does not fail on {subject.target}: the verdict is "
-            f"{judgement.verdict.value.replace('_', ' ')}{why}"
+            f"{judgement.verdict.value.replace('_', ' ')}{why}{_flaky(subject)}"
         )
     return judgement
+
+
+def _flaky(subject: Subject) -> str:
+    """What a finding's record says of how often it showed."""
+    confirmation = None if subject.detail is None else subject.detail.confirmation
+    if confirmation is None or not confirmation.flaky:
+        return ""
+    return f"; it showed in {confirmation.agreed} of {confirmation.runs} runs when it was found"
 
 
 # --- reading --------------------------------------------------------------------------------------
