@@ -63,10 +63,12 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A test, done; an exhibit comes with the verdicts that may keep a folder."""
+    """A test, done; an exhibit comes with the verdicts that may keep a folder. ``explained``: a
+    rule that the run has learned says what it is."""
 
     record: Record
     exhibit: Exhibit | None = None
+    explained: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,7 @@ class FuzzBench:
     ) -> Tested:
         program, judgement = synthesis.program, examination.judgement
         matches: tuple[RuleMatch, ...] = ()
+        explained = False
         if judgement.verdict.is_finding:
             if self._known is None:
                 self._known = self.work.known()
@@ -220,8 +223,10 @@ class FuzzBench:
             if matches:
                 passes = self.process.passes(model)
                 record = replace(record, rule=self._known.file(judgement, matches, passes))
-            if record.rule is None:
-                record = self._joined(record, program, judgement)
+            rule = self._explanation(program, judgement)
+            explained = rule is not None
+            if rule is not None and record.rule is None:
+                record = replace(record, signature=rule.signature)
         exhibit = Exhibit(
             print_uir(program.graph),
             program.name,
@@ -232,15 +237,15 @@ class FuzzBench:
             matches,
             examination.tolerances,
         )
-        return Tested(record, exhibit)
+        return Tested(record, exhibit, explained)
 
-    def _joined(self, record: Record, program: Program, judgement: Judgement) -> Record:
-        """A finding that a learned rule explains is one more of the defect that it was learned
-        from, whatever this one looks like."""
+    def _explanation(self, program: Program, judgement: Judgement) -> LearnedRule | None:
+        """The learned rule that explains a finding: it is one more of the defect that the rule was
+        learned from, whatever this one looks like."""
         for rule, known in self._learned:
             if known.file(judgement, known.matches(program.graph)) is not None:
-                return replace(record, signature=rule.signature)
-        return record
+                return rule
+        return None
 
 
 def _fault(doing: str, error: Exception) -> Judgement:

@@ -35,8 +35,13 @@ class Lesson:
 class Learner(Protocol):
     """Makes rules of findings, in the background."""
 
+    def wants(self, signature: str) -> bool:
+        """Whether a finding with this signature that no learned rule explains is worth a lesson:
+        one defect may need several patterns. Returns at once."""
+        ...
+
     def found(self, signature: str, folder: Path) -> None:
-        """A finding that no rule explains, the first with its signature. Returns at once."""
+        """Such a finding. Returns at once."""
         ...
 
     def lessons(self) -> Sequence[Lesson]:

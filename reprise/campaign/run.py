@@ -183,10 +183,26 @@ class Campaign:
                 tested = next(results, None)
                 if tested is None:
                     return
-                keeps = self.writer.wants_folder(tested.record, self.keep)
+                lesson = self._is_lesson(tested)
+                keeps = lesson or self.writer.wants_folder(tested.record, self.keep)
                 if keeps and tested.record.verdict.is_finding:
                     confirmation = self._confirm(tested)
             self._record(tested, keeps, confirmation)
+            if lesson and self._learner is not None:
+                folder = _folder(self.writer.path, tested.record.index)
+                self._learner.found(tested.record.signature, folder)
+
+    def _is_lesson(self, tested: Tested) -> bool:
+        """Whether something can be learned from a test."""
+        record = tested.record
+        return (
+            self._learner is not None
+            and record.verdict.is_finding
+            and tested.exhibit is not None
+            and not tested.explained
+            and self._is_unavoided(record.rule)
+            and self._learner.wants(record.signature)
+        )
 
     def _record(self, tested: Tested, keeps: bool, confirmation: Confirmation | None) -> None:
         record, writer = tested.record, self.writer
@@ -202,8 +218,6 @@ class Campaign:
         self.watch.tested(self.tally)
         if is_news:
             self.watch.found(record, confirmation)
-            if self._learner is not None and files is not None and self._is_unavoided(record.rule):
-                self._learner.found(record.signature, _folder(writer.path, record.index))
 
     def _confirm(self, tested: Tested) -> Confirmation:
         if self._confirming is None:
@@ -229,9 +243,10 @@ class Campaign:
             for signature in defect.signatures:
                 if not signature.kept or not self._is_unavoided(signature.rule):
                     continue
-                if not any(rule.is_about(signature.signature) for rule in rules):
+                name = signature.signature
+                if not any(rule.is_about(name) for rule in rules) and self._learner.wants(name):
                     folder = _folder(self.writer.path, signature.first_index)
-                    self._learner.found(signature.signature, folder)
+                    self._learner.found(name, folder)
 
     def _is_unavoided(self, rule: str | None) -> bool:
         """Whether the run does not steer around a defect: no rule says what it is, or the rules

@@ -13,7 +13,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -27,6 +27,8 @@ from reprise.targets.process import Limits
 _SPAWN = multiprocessing.get_context("spawn")
 _PATIENCE = 3.0
 """Seconds that a process has to end by itself."""
+_MOST_LESSONS = 4
+"""For one signature."""
 _NICE = 5
 """The campaign comes first."""
 
@@ -58,15 +60,22 @@ class BackgroundLearner:
         self.teaching = teaching or Teaching()
         self.failed: list[Failed] = []
         self._queue: deque[tuple[str, Path]] = deque()
-        self._seen: set[str] = set()
+        self._pending: set[str] = set()
+        self._lessons: Counter[str] = Counter()
         self._at: tuple[str, Path] | None = None
         self._process: Any = None
         self._connection: Connection | None = None
 
+    def wants(self, signature: str) -> bool:
+        """Not while one of its findings waits, nor after a few lessons: one defect may need several
+        patterns, but not any number."""
+        return signature not in self._pending and self._lessons[signature] < _MOST_LESSONS
+
     def found(self, signature: str, folder: Path) -> None:
-        """Put a finding into the queue, once for each signature."""
-        if signature not in self._seen:
-            self._seen.add(signature)
+        """Put a finding into the queue."""
+        if self.wants(signature):
+            self._pending.add(signature)
+            self._lessons[signature] += 1
             self._queue.append((signature, folder))
         self._begin()
 
@@ -81,6 +90,7 @@ class BackgroundLearner:
             except (EOFError, OSError):
                 answer = "the process that made the rule died"
             self._end()
+            self._pending.discard(signature)
             if isinstance(answer, str):
                 self.failed.append(Failed(signature, folder, answer))
             else:

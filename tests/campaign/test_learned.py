@@ -42,6 +42,9 @@ class Pupil:
         self.asked: list[tuple[str, Path]] = []
         self.closed = False
 
+    def wants(self, signature: str) -> bool:
+        return not self.asked
+
     def found(self, signature: str, folder: Path) -> None:
         self.asked.append((signature, folder))
 

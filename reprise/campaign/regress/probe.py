@@ -16,10 +16,10 @@ from reprise.campaign.judging import EMULATION
 from reprise.campaign.regress.spellings import Spelling, spellings
 from reprise.lang.declared import Pattern
 from reprise.oracle.choices import inadmissible
-from reprise.oracle.compare import Kind, compare
+from reprise.oracle.compare import Kind, compare, compare_outputs
 from reprise.oracle.judge import Judge
 from reprise.oracle.reference import Reference
-from reprise.oracle.tolerance import Tolerance
+from reprise.oracle.tolerance import TIGHT, Tolerance
 from reprise.oracle.verdict import Judgement, Verdict
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.interface import Ended, Job, Outcome
@@ -72,12 +72,12 @@ class Observation:
 @dataclass(frozen=True, slots=True)
 class About:
     """What to look for: ``symptoms`` (none: any will do); ``passes`` that the rule blames; and
-    whether the sign of a zero counts: it does for rules of low severity alone, since most of what
-    a target does to signs of zeros is nobody's defect."""
+    whether the sign of a zero, and a rounding error that a step makes visible, count: they do for
+    rules of low severity alone, since most of what a target does to them is nobody's defect."""
 
     symptoms: frozenset[str]
     passes: frozenset[str] = frozenset()
-    zeros: bool = False
+    minor: bool = False
 
     @property
     def is_wrong(self) -> bool:
@@ -154,11 +154,12 @@ class Probe:
         for values, given in inputs:
             program = Program(graph, given, graph.name)
             asked = _Asked(self, spelling.model, program)
-            judgement = self.judge.judge(program, asked.outcome, asked.rerun)
+            judge = replace(self.judge, steps=about.minor)
+            judgement = judge.judge(program, asked.outcome, asked.rerun)
             found = seen(judgement, asked.outcome, self.judge)
             if found.effect is Effect.SILENT and about.is_wrong:
                 found = _excused(program, asked.outcome, self.judge) or found
-            if found.effect is Effect.SILENT and about.zeros:
+            if found.effect is Effect.SILENT and about.minor:
                 found = _zeros(program, asked.outcome, self.judge) or found
             if found.symptoms and passes is None and about.passes:
                 passes = set(self.jobs.passes(spelling.model))
@@ -203,8 +204,8 @@ class Probe:
 
 _RANK = {
     Effect.REFUSED: 0,
-    Effect.UNDECIDED: 1,
-    Effect.SILENT: 2,
+    Effect.SILENT: 1,
+    Effect.UNDECIDED: 2,  # a difference that has an excuse is more than none
     Effect.OTHER: 3,
     Effect.FIRES: 4,
 }
@@ -278,6 +279,9 @@ def _excused(program: Program, outcome: Outcome, judge: Judge) -> _Seen | None:
         return None
     reference = Reference(program.graph, program.inputs)
     try:
+        close = _close(program, outcome, judge)
+        if close is not None:
+            return close
         open_ones = reference.undefined_outputs()
         bounds = judge.bounds(program, result.outputs)
         for number, cause in open_ones.items():
@@ -294,6 +298,17 @@ def _excused(program: Program, outcome: Outcome, judge: Judge) -> _Seen | None:
     except SemanticsError as error:
         return _Seen(Effect.UNDECIDED, title=str(error))
     return None
+
+
+def _close(program: Program, outcome: Outcome, judge: Judge) -> _Seen | None:
+    """Modes that agree within the tolerance, but not within rounding: not silence either."""
+    base = outcome.results.get(judge.baseline or "")
+    tested = outcome.results.get(judge.tested)
+    if base is None or tested is None or base.outputs is None or tested.outputs is None:
+        return None
+    bounds = replace(judge, tolerances=TIGHT).bounds(program, base.outputs)
+    found = compare_outputs(base.outputs, tested.outputs, bounds)
+    return _Seen(Effect.UNDECIDED, title=f"within the tolerance: {found[0]}") if found else None
 
 
 def _zeros(program: Program, outcome: Outcome, judge: Judge) -> _Seen | None:
