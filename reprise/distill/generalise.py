@@ -57,7 +57,8 @@ _CHUNK = 4
 _MOST_RIGHT = 80
 """So many triggers, the latest, are compared with what does not trigger."""
 _SEVERAL = 3
-"""So many programs that do not trigger must have a neighbour in common for it to be blamed."""
+"""So many programs that do not trigger must have a neighbour in common for it to be blamed, and
+must pass for want of a condition before the joint check adds it."""
 _ROUNDS = 6
 """Of the joint check."""
 
@@ -674,7 +675,7 @@ class Generaliser:
                     for c in self.draft.about(line.name)
                     if _attribute_of(c) == (line.name, attribute.name)
                 ]
-                if said:
+                if said and not self.needed.issuperset(said):
                     self._attribute(line, attribute.name, attribute.type, said)
 
     def _attribute(self, line: DraftNode, key: str, type: str, said: list[Condition]) -> None:
@@ -685,6 +686,9 @@ class Generaliser:
             return (Wish("attr", line.name, key, value),)
 
         wishes: list[tuple[Wish, ...]] = [wish(DRAWN)] * self.effort.samples
+        if type in ("dtype", "sym") and isinstance(now, str) and len(said) == 1:
+            self._words(dimension, line, key, now, said[0])
+            return
         match type:
             case "bool":
                 wishes = [wish(not now)] * max(2, self.effort.samples // 2)
@@ -726,6 +730,27 @@ class Generaliser:
                 self.needed.add(same)
             else:
                 self._list(line, key, now, said)
+
+    def _words(self, dimension: str, line: DraftNode, key: str, now: str, said: Condition) -> None:
+        """An attribute whose values are words: each that the operator has is tried."""
+        prepared = self.sampling.sampler(line.ops[0]).attributes.values()
+        members = next((a.members for a in prepared if a.plan.name == key), None)
+        words = [str(m) for m in members or _DTYPES if m != now]
+        options: list[tuple[Attribute, Sequence[Wish]]] = [
+            (word, (Wish("attr", line.name, key, word),)) for word in words
+        ]
+        relaxed = self.draft.without(said)
+        taken, refused, asked = self._choose(dimension, relaxed, options)
+        new = Among(Term("attr", line.name, key), (now, *taken))
+        why = f"triggers with {', '.join(map(str, new.values))}"
+        why += f"; not with {', '.join(map(str, refused))}" if refused else ""
+        kept = bool(taken)
+        after = str(new) if refused else "anything"
+        self.record.add(dimension, str(said), after if kept else str(said), asked, kept, why)
+        if kept:
+            self.draft = self.draft.exchanged(said, new) if refused else relaxed
+            self.record.reasons[new] = why
+        self.needed.add(new if kept else said)
 
     def _list(
         self, line: DraftNode, key: str, now: tuple[Scalar, ...], said: Sequence[Condition]
@@ -779,14 +804,20 @@ class Generaliser:
         if self.effort.samples < 8:
             wishes = wishes[: self.effort.samples]
 
+        rank = self.place.tensors[term.of].type.rank or 0
+        sources = self.draft.sources
+
         def about(condition: Condition) -> bool:
-            terms = _terms(condition)
-            return Term("numel", term.of) in terms or any(
-                t.kind == "dim" and t.of == term.of and t.index in (term.index, term.index - _rank)
-                for t in terms
+            return any(
+                (t.kind == "numel" and t.of in sources)
+                or (
+                    t.kind == "dim"
+                    and t.of == term.of
+                    and t.index in (term.index, term.index - rank)
+                )
+                for t in _terms(condition)
             )
 
-        _rank = self.place.tensors[term.of].type.rank or 0
         if self._relax(str(term), said, wishes, learn=about):
             return
         linked = [
@@ -1081,7 +1112,7 @@ class Generaliser:
         """Add the condition that excludes most of the ``wrong`` places, if programs that violate it
         do pass. Whether one was added."""
         dimension = f"joint check {number + 1}"
-        for attempt in range(4):
+        for attempt in range(8):
             right = [p for s in self.triggers for p in [_trigger_place(self.draft, s)] if p]
             found = separators(self.draft, right, wrong, lambda c: c not in refuted, partial=True)
             if not found:
@@ -1092,16 +1123,16 @@ class Generaliser:
                 return False
             condition = found[0]
             excluded = sum(not condition.holds(p) for p in wrong)
-            wishes: list[Sequence[Wish]] = [()] * self.effort.samples
+            wishes = self._violating(condition)
             name = f"{dimension}/{attempt}/{condition}"
             check = self._ask(self._draw(name, self.draft, wishes, _violates(condition), stray=0.6))
             yes = sum(a.answer is Answer.YES for a in check)
-            if yes > len(check) // 4:
+            no = sum(a.answer is Answer.NO for a in check)
+            if no + excluded < _SEVERAL or not no or no < 3 * yes:
                 refuted.add(condition)
-                self.record.add(
-                    dimension, "anything", str(condition), check, False,
-                    f"would exclude {excluded} programs that pass, but programs without it trigger",
-                )  # fmt: skip
+                why = f"would exclude {excluded} that pass; of other programs that it excludes "
+                why += f"{yes} trigger and {no} pass"
+                self.record.add(dimension, "anything", str(condition), check, False, why)
                 continue
             self.draft = self.draft.with_(condition)
             self.needed.add(condition)
@@ -1110,6 +1141,18 @@ class Generaliser:
             self.record.add(dimension, "anything", str(condition), [*asked, *check], True, why)
             return True
         return False
+
+    def _violating(self, condition: Condition) -> list[Sequence[Wish]]:
+        """Wishes that may make samples violate a condition, and as many that leave it to chance."""
+        directed: list[Sequence[Wish]] = []
+        for term in sorted(_terms(condition), key=str):
+            directed += _other(term)
+            if term.kind == "numel":
+                axes = range(self.place.tensors[term.of].type.rank or 0)
+                directed += [tuple(Wish("dim", term.of, i, e) for i in axes) for e in (1, 2, 5)]
+        rng = Random(f"{self.seed}/violating/{condition}")
+        rng.shuffle(directed)
+        return [*directed[: self.effort.samples], *[()] * self.effort.samples]
 
 
 # --- what is told apart ---------------------------------------------------------------------------

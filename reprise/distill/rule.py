@@ -35,7 +35,7 @@ def metadata(target: str, version: str | None, aim: Aim) -> tuple[tuple[str, str
     what = aim.symptom.replace("\n", " ")
     pairs = [("bug", f"not reported: {_shortened(what, 70)}"), ("target", target.replace("-", "_"))]
     if version is not None:
-        pairs.append(("affects", f"=={version}"))
+        pairs.append(("affects", f"=={version.partition('+')[0]}"))
     pairs.append(("found_by", "reprise"))
     pairs.append(("symptom", symptom(aim)))
     pairs += [("pass", name) for name in aim.cures]
