@@ -7,6 +7,9 @@ go, a list that had the operand's elements or extent as product or sum has it ag
 are sources which nothing has asked for yet may change too. What is left is drawn from the
 signature. No proposal is taken that the signature refuses; whether the program still shows
 anything is not asked here.
+
+(Solving for attributes that leave the results as they were, with z3 behind, makes 2 of 323 more
+changes of extents possible, for five times the time: measured, and left out.)
 """
 
 from __future__ import annotations

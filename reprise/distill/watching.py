@@ -61,4 +61,8 @@ class LiveWatch:
 
 def _line(nodes: int, elements: int, trials: int) -> str:
     size = f", {elements} elements" if elements else ""
-    return f"{nodes} node{'' if nodes == 1 else 's'}{size} after {trials} trials"
+    return f"{_counted(nodes, 'node')}{size} after {_counted(trials, 'trial')}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
