@@ -146,7 +146,7 @@ class Reducer:
         try:
             self._round(BEGINNING)
             aim = self.trials.aim
-            if aim is None or not aim.cures:
+            if self.reduced.flow.steps and (aim is None or not aim.cures):
                 self.last = self.reduced.flow.steps[-1].op
             while self._round(self.passes if passes is None else passes):
                 pass
@@ -188,7 +188,9 @@ class Reducer:
         now = self.reduced
         state = State(now.flow, self.form, self.rederive, self._is_careful())
         for place, flow in edit(state, start):
-            if flow is None or (self.last is not None and flow.steps[-1].op != self.last):
+            if flow is None or not flow.steps:
+                continue
+            if self.last is not None and flow.steps[-1].op != self.last:
                 continue
             cost = self._cost(flow)
             if cost is None or cost >= now.cost:

@@ -105,3 +105,13 @@ def pad_pool(b: Builder, x: str) -> str:
     x = b.node("Neg", b.node("Exp", x))
     x = b.node("Pad", x, b.constant([0, 0, 1, 1, 0, 0, 1, 1], "int64"), b.constant(0.0))
     return b.node("MaxPool", x, kernel_shape=[3, 3], strides=[1, 1])
+
+
+def transposed_gemm(b: Builder, x: str) -> str:
+    """ORT #32228: an identity transpose before Gemm is taken for one that swaps the axes: a wrong
+    result where the matrix is square."""
+    flat = b.node("Reshape", x, b.constant([-1, 2 * WIDTH], "int64"))
+    square = b.node("MatMul", b.node("Transpose", flat, perm=[1, 0]), flat)
+    square = b.node("Add", square, b.weight(2 * WIDTH, 2 * WIDTH))
+    y = b.node("Gemm", flat, b.node("Transpose", square, perm=[0, 1]))
+    return b.node("Reshape", y, b.constant([BATCH, LENGTH, 2 * WIDTH], "int64"))

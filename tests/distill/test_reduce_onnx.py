@@ -13,7 +13,13 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 from reprise.distill.kept import Report
 from reprise.distill.session import reduce_subject
 from reprise.distill.subject import read_subject
-from tests.distill.large_models import convolutional, pad_pool, relu_clip, transformer
+from tests.distill.large_models import (
+    convolutional,
+    pad_pool,
+    relu_clip,
+    transformer,
+    transposed_gemm,
+)
 from tests.distill.toys import FILE, signatures
 
 ORT = "onnxruntime"
@@ -42,6 +48,17 @@ def test_a_crash_in_a_transformer_comes_down_to_two_nodes(tmp_path: Path, gelu: 
     assert report.rule == "ort_24158"
     assert report.judgement.signature == "pass:FuseReluClip"
     assert report.trials < 300
+
+
+@pytest.mark.slow
+def test_a_wrong_result_among_operators_without_a_reference(tmp_path: Path) -> None:
+    """As long as ONNX Runtime's own Gelu is there, nobody but ONNX Runtime can say what is right;
+    without it, UIR can."""
+    pytest.importorskip("onnxruntime")
+    report = reduce(transformer(transposed_gemm), tmp_path, ORT)
+    assert operators(report) == ["Transpose", "Gemm"]
+    assert report.judgement.signature == "pass:GemmTransposeFusion"
+    assert report.judgement.verdict.value == "wrong_result"
 
 
 @pytest.mark.slow
