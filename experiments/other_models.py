@@ -59,9 +59,9 @@ def examine(paths: list[Path], target: str, rules: tuple[Path, ...], done: Path)
                 subject = read_subject(path, target, signatures)
                 judgement = trials.judge(subject.forms[-1])
                 entry["verdict"] = judgement.verdict.value
+                entry["title"] = judgement.title
                 if judgement.verdict.is_finding:
                     entry["signature"] = judgement.signature
-                    entry["title"] = judgement.title
             except (ModelError, UsageError) as error:
                 entry["verdict"] = "unreadable"
                 entry["title"] = str(error)
