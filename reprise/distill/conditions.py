@@ -327,8 +327,9 @@ class Divisible:
 class Holds:
     """A relation of the library about a tensor (``initializer``, ``constant``,
     ``derived_constant``, ``graph_input``, ``varies``, ``graph_output``, ``has_nan``, ``has_inf``,
-    ``has_negzero``, ``integral``) or about a node's attribute ``key`` (``attr``: it is there;
-    ``identity``: it is the list 0, 1, 2, …)."""
+    ``has_negzero``, ``integral``), about a node's attribute ``key`` (``attr``: it is there;
+    ``identity``: it is the list 0, 1, 2, …), or about its result number ``key`` (``output``: it is
+    asked for)."""
 
     relation: str
     of: str
@@ -337,8 +338,8 @@ class Holds:
 
     def __str__(self) -> str:
         start = "not " if self.negated else ""
-        if self.relation == "attr":
-            return f"{start}attr({self.of}, {self.key}, _)"
+        if self.relation in ("attr", "output"):
+            return f"{start}{self.relation}({self.of}, {self.key}, _)"
         return f"{start}{self.relation}({self.of}{f', {self.key}' if self.key else ''})"
 
     def holds(self, place: Place) -> bool:
@@ -353,6 +354,9 @@ class Holds:
         return self._of_tensor(tensor, place.around) != self.negated
 
     def _of_node(self, node: Node) -> bool:
+        if self.relation == "output":
+            number = int(self.key)
+            return number < len(node.outputs) and node.outputs[number] is not None
         value = node.attributes.get(self.key)
         if self.relation == "attr":
             return value is not None

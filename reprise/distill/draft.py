@@ -277,7 +277,7 @@ def _is_context(condition: Condition) -> bool:
         case Near():
             return True
         case Holds(relation):
-            return relation == "graph_output"
+            return relation in ("graph_output", "output")
         case Within(Term(kind)):
             return kind in ("fanout", "opset")
         case _:
@@ -422,6 +422,9 @@ def _ranges(term: Term, value: Number, cuts: Iterable[Number]) -> Iterator[Condi
 
 def _of_attributes(node: DraftNode, at: Node, place: Place, weak: bool) -> Iterator[Condition]:
     whole: list[Term] = []
+    for number in range(1, len(at.outputs) + 1):
+        yield Holds("output", node.name, str(number))
+        yield Holds("output", node.name, str(number), negated=True)
     for key, value in sorted(at.attributes.items()):
         term = Term("attr", node.name, key)
         yield Holds("attr", node.name, key)

@@ -123,11 +123,16 @@ class Generaliser:
         self.record = Record()
         self.cases: list[Case] = []
         draft, self.place = draft_of(program)
-        self.draft = draft.with_(*specific(draft, self.place))
+        self.draft = draft.with_(*specific(draft, self.place, self._count_of_results))
         self.triggers: list[Sample] = [Sample(program, self.place)]
         self.passing: list[Sample] = []
         self.said_no: set[str] = set()
         self.needed: set[Condition] = set()
+
+    def _count_of_results(self, op: str) -> int:
+        if op not in self.sampling.signatures:
+            return 1
+        return len(self.sampling.signatures[op].plan.decl.results)
 
     def run(self) -> None:
         """All dimensions, then the joint check. Raises Spent, TargetError; KeyboardInterrupt passes
@@ -154,6 +159,7 @@ class Generaliser:
         yield "lines", self._lines
         yield "opset", self._opset
         yield "outputs and readers", self._context
+        yield "further results", self._results
         yield "operands that are one tensor", self._splits
         yield "values", self._values
         yield "where values come from", self._roles
@@ -521,6 +527,16 @@ class Generaliser:
                     )
                     if not kept and self.record.experiments[-1].count(Answer.YES):
                         self._readers(tensor, condition)
+
+    def _results(self) -> None:
+        """Results after the first: must they be asked for, or not?"""
+        for line in self.draft.nodes:
+            for condition in self.draft.about(line.name):
+                if isinstance(condition, Holds) and condition.relation == "output":
+                    wish = Wish("result", line.name, int(condition.key), condition.negated)
+                    title = f"result {condition.key} of {line.name}"
+                    title += " asked for" if condition.negated else " not asked for"
+                    self._relax(title, [condition], [(wish,)] * max(2, self.effort.samples // 2))
 
     def _readers(self, tensor: str, condition: Condition) -> None:
         """Some readers besides the lines do no harm, others do: which? Those that do are mostly
@@ -1281,14 +1297,21 @@ def plainness(condition: Condition) -> int:
 # --- the most specific draft ----------------------------------------------------------------------
 
 
-def specific(draft: Draft, place: Place) -> list[Condition]:
-    """What a draft of a program says of it to begin with: each thing once, as exactly as it can."""
+def specific(
+    draft: Draft, place: Place, results_of: Callable[[str], int] = lambda op: 1
+) -> list[Condition]:
+    """What a draft of a program says of it to begin with: each thing once, as exactly as it can.
+    ``results_of``: how many results an operator has."""
     found: list[Condition] = []
     for line in draft.nodes:
         for key, value in _declared(place, line):
             term = Term("attr", line.name, key)
             exact = Within(term, value, value) if is_number(value) else Among(term, (value,))
             found.append(exact)
+        node = place.nodes[line.name]
+        for number in range(1, results_of(line.ops[0])):
+            there = number < len(node.outputs) and node.outputs[number] is not None
+            found.append(Holds("output", line.name, str(number), negated=not there))
     for tensor in draft.sources:
         found += _source_conditions(tensor, place)
     for tensor in draft.tensors:
@@ -1422,6 +1445,8 @@ def _terms(condition: Condition) -> set[Term]:
 
 def _is_about_types(condition: Condition) -> bool:
     """Whether it is about element types, shapes or attributes, which signatures relate."""
+    if isinstance(condition, Holds) and condition.relation == "output":
+        return False
     kinds = {t.kind for t in _terms(condition)}
     return bool(kinds & {"dtype", "rank", "dim", "numel", "attr", "item", "len"}) or (
         isinstance(condition, Holds) and bool(condition.key)
@@ -1457,7 +1482,8 @@ def _attribute_of(condition: Condition) -> tuple[str, str] | None:
 
 def _attributes_in(condition: Condition) -> set[tuple[str, str]]:
     if isinstance(condition, Holds):
-        return {(condition.of, condition.key)} if condition.key else set()
+        is_one = condition.relation in ("attr", "identity")
+        return {(condition.of, condition.key)} if is_one else set()
     return {(t.of, t.key) for t in _terms(condition) if t.kind in ("attr", "item", "len")}
 
 

@@ -68,6 +68,7 @@ class Wish:
     dtype    a source the element type
     rank     a source the rank
     dim      a source the extent of axis ``key``
+    result   a line   whether its result ``key`` is asked for
     role     a source ``input``, ``stored``, ``computed`` (at run time) or ``folded``
     values   a source a number for all elements, or a kind of values
     reader   a tensor true, or an operator: it is read once more, besides the lines
@@ -448,15 +449,15 @@ class _Build:
             inputs.append(known or self._source(name, type, (op, i, operands, typing)))
         results = original.outputs if original is not None else (None,)
         read = {t for other in self.draft.nodes for t in other.reads}
-        kept = [
-            (name, type)
-            if (j < len(results) and results[j] is not None)
-            or name in read
-            or rng.random() < self.stray * 0.5
-            else None
-            for j, type in enumerate(typing.outputs)
-            for name in [f"{line.name}_{j}" if j else line.name]
-        ]
+        kept: list[tuple[str, TensorType] | None] = []
+        for j, type in enumerate(typing.outputs):
+            name = f"{line.name}_{j}" if j else line.name
+            usual = j < len(results) and results[j] is not None
+            asked = (usual and (j == 0 or rng.random() >= self.stray * 0.5)) or (
+                not usual and rng.random() < self.stray * 0.5
+            )
+            asked = bool(self.wishes.get(("result", line.name, j), asked))
+            kept.append((name, type) if asked or name in read else None)
         if all(one is None for one in kept):
             kept[0] = (line.name, typing.outputs[0])
         node = self.graph.add_node(
@@ -603,7 +604,9 @@ class _Build:
         ops = self.sampling.unary(type)
         if not ops:
             raise _Failed
-        telling = [op for op in _TELLING if op in ops]
+        # a second node like one of the lines is merged with it: no oftener than by chance
+        lines = {op for line in self.draft.nodes for op in line.ops}
+        telling = [op for op in _TELLING if op in ops and op not in lines]
         return self.rng.choice(telling if telling and self.rng.random() < 0.75 else list(ops))
 
     def _role(self, name: str | None) -> str:
