@@ -138,7 +138,8 @@ def test_a_rule_file_gets_what_was_measured(tmp_path) -> None:
     [
         ([Effect.SILENT, Effect.FIRES], State.FIRES),
         ([Effect.SILENT, Effect.OTHER], State.DIFFERS),
-        ([Effect.SILENT, Effect.UNDECIDED, Effect.REFUSED], State.FIXED),
+        ([Effect.SILENT, Effect.UNDECIDED, Effect.REFUSED], State.UNDECIDED),
+        ([Effect.SILENT, Effect.REFUSED], State.FIXED),
         ([Effect.REFUSED, Effect.UNDECIDED], State.UNDECIDED),
         ([Effect.REFUSED], State.UNSUPPORTED),
         ([], State.NO_WITNESS),

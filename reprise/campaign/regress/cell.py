@@ -168,8 +168,8 @@ class Cell:
 _STATES = {
     Effect.FIRES: State.FIRES,
     Effect.OTHER: State.DIFFERS,
-    Effect.SILENT: State.FIXED,
     Effect.UNDECIDED: State.UNDECIDED,
+    Effect.SILENT: State.FIXED,
     Effect.REFUSED: State.UNSUPPORTED,
 }
 """The first of these effects that a witness had decides. Refusals last: they say the least."""
