@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.forking import forked
+
 # In CI the same examples every time: what passed before a change is landed passes after it.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
@@ -32,9 +34,12 @@ def reprise(tmp_path: Path) -> Run:
     """Run `reprise ARGUMENTS` as a process of its own, in a temporary folder."""
 
     def run(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+        words = list(map(str, arguments))
+        if not options.keys() - {"cwd"}:
+            return forked(words, Path(str(options.get("cwd", tmp_path))), environment(), 120)
         settings = {"cwd": tmp_path, "env": environment(), "capture_output": True, "timeout": 120}
         return subprocess.run(
-            [sys.executable, "-m", "reprise", *map(str, arguments)],
+            [sys.executable, "-m", "reprise", *words],
             text=True,
             check=False,
             **{**settings, **options},  # type: ignore[call-overload]

@@ -17,6 +17,7 @@ from reprise.campaign.store import Run
 from reprise.oracle.verdict import Verdict
 from tests.campaign.toy import contents
 from tests.conftest import environment
+from tests.forking import forked
 
 Done = subprocess.CompletedProcess[str]
 
@@ -34,15 +35,8 @@ def command(arguments: str | Sequence[str]) -> list[str]:
 
 
 def fuzz(folder: Path, arguments: str | Sequence[str]) -> Done:
-    return subprocess.run(
-        command(arguments),
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    words = arguments.split() if isinstance(arguments, str) else list(arguments)
+    return forked(["fuzz", *words], folder, environment(), 300)
 
 
 @pytest.fixture(scope="module")

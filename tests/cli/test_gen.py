@@ -9,13 +9,20 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.conftest import ROOT, environment
+from tests.forking import forked
 
-def reprise(*arguments, cwd=None):
+
+def reprise(*arguments, cwd=ROOT):
+    return forked(list(map(str, arguments)), cwd, environment(), 300)
+
+
+def fresh(*arguments):
+    """In an interpreter of its own, where strings hash in another way."""
     return subprocess.run(
         [sys.executable, "-m", "reprise", *map(str, arguments)],
         capture_output=True,
         text=True,
-        cwd=cwd,
         timeout=300,
     )
 
@@ -28,7 +35,7 @@ def contents(folder):
 def test_the_programs_do_not_depend_on_the_number_of_processes(tmp_path):
     common = ("gen", "--tests", 24, "--seed", 5, "--no-guidance", "--emit", "onnx")
     one = reprise(*common, "--out", tmp_path / "one")
-    two = reprise(*common, "--jobs", 2, "--out", tmp_path / "two")
+    two = fresh(*common, "--jobs", 2, "--out", tmp_path / "two")
     assert (one.returncode, two.returncode) == (0, 0), one.stderr + two.stderr
     files = contents(tmp_path / "one")
     assert files == contents(tmp_path / "two")
@@ -41,7 +48,7 @@ def test_the_programs_do_not_depend_on_the_number_of_processes(tmp_path):
 
 def test_a_folder_is_completed(tmp_path):
     common = ("gen", "--seed", 5, "--no-guidance", "--nodes", 3)
-    reprise(*common, "--tests", 6, "--out", tmp_path / "whole")
+    fresh(*common, "--tests", 6, "--out", tmp_path / "whole")
     reprise(*common, "--tests", 3, "--out", tmp_path / "part")
     again = reprise(*common, "--tests", 6, "--out", tmp_path / "part")
     assert "3 programs written" in again.stdout
