@@ -119,6 +119,7 @@ class Term:
     dtype    a tensor
     rank     a tensor
     dim      a tensor ``index``: the axis, also from the end
+    axis     a tensor ``key``: ``n.axis``     the extent of the axis that an attribute names
     numel    a tensor
     shape    a tensor                         as text: "2x3"; to compare
     fanout   a tensor
@@ -141,6 +142,8 @@ class Term:
         match self.kind:
             case "dim" | "at":
                 return f"{self.of}.{self.kind}[{self.index}]"
+            case "axis":
+                return f"{self.of}.dim[{self.key}]"
             case "fanout":
                 return f"fanout({self.of})"
             case "attr":
@@ -162,7 +165,15 @@ class Term:
             node = place.nodes.get(self.of)
             return None if node is None else self._of_node(node)
         tensor = place.tensors.get(self.of)
-        return None if tensor is None else self._of_tensor(tensor, place.around)
+        if tensor is None:
+            return None
+        if self.kind == "axis":
+            line, _, attribute = self.key.partition(".")
+            axis = Term("attr", line, attribute).read(place)
+            if not isinstance(axis, int) or isinstance(axis, bool):
+                return None
+            return Term("dim", self.of, "", axis).read(place)
+        return self._of_tensor(tensor, place.around)
 
     def _of_node(self, node: Node) -> Attribute | None:
         value = node.attributes.get(self.key)

@@ -219,7 +219,8 @@ def _about_nodes(condition: Condition) -> set[str]:
             terms = (term,)
         case _:
             pass
-    return {t.of for t in terms if t.kind in ("attr", "item", "len")}
+    named = {t.key.partition(".")[0] for t in terms if t.kind == "axis"}
+    return named | {t.of for t in terms if t.kind in ("attr", "item", "len")}
 
 
 def _in_line(condition: Condition) -> tuple[str, str] | None:
@@ -449,6 +450,12 @@ def _of_attributes(node: DraftNode, at: Node, place: Place, weak: bool) -> Itera
     whole = [term for term in whole if term.key not in FIELDS]
     for left, right in combinations(whole, 2):
         yield from _comparisons(left, right, place)
+    for tensor in node.reads[:1]:
+        if "axis" in at.attributes:
+            named = Term("axis", tensor, f"{node.name}.axis")
+            size = named.read(place)
+            if isinstance(size, int):
+                yield from _ranges(named, size, CUTS)
     for tensor in node.reads[:2]:
         rank = place.tensors[tensor].type.rank or 0
         for term in whole:

@@ -167,6 +167,7 @@ class Generaliser:
         yield "attributes", self._attributes
         yield "extents", self._extents
         yield "ranks", self._ranks
+        yield "empty axes", self._empty_axes
         yield "attributes again", self._attributes
         yield "order of operands", self._orders
         yield "element types", self._dtypes
@@ -883,6 +884,38 @@ class Generaliser:
             why = "an empty tensor does not trigger" if no else "an empty tensor is no exception"
             self.record.add(dimension, "anything", "at least 1 element", asked, kept, why)
 
+    def _empty_axes(self) -> None:
+        """Where one axis is empty: must it be this one, or is it enough that some is?"""
+        for tensor in self.draft.sources:
+            rank = self.place.tensors[tensor].type.rank or 0
+            for axis in range(rank):
+                empty = Within(Term("dim", tensor, "", axis), 0, 0)
+                if empty not in self.draft.conditions:
+                    continue
+                wishes = [
+                    (
+                        Wish("rank", tensor, "", size),
+                        Wish("dim", tensor, axis, 2),
+                        Wish("dim", tensor, other, 0),
+                    )
+                    for size in (rank + 1, rank)
+                    for other in range(size)
+                    if other != axis
+                ]
+                dims = [
+                    c
+                    for c in self.draft.about(tensor)
+                    if {t.kind for t in _terms(c)} == {"dim"} and c != empty
+                ]
+                self._relax(
+                    f"another empty axis of {tensor}",
+                    [empty, *dims],
+                    wishes * 2,
+                    into=[Within(Term("numel", tensor), 0, 0)],
+                    learn=_is_extent_of(tensor),
+                )
+                break
+
     def _ranks(self) -> None:
         for tensor in self.draft.sources:
             said = [c for c in self.draft.conditions if _terms(c) == {Term("rank", tensor)}]
@@ -1412,6 +1445,12 @@ def _mentions(term: Term) -> Callable[[Condition], bool]:
     return lambda condition: term in _terms(condition)
 
 
+def _is_extent_of(tensor: str) -> Learn:
+    return lambda condition: any(
+        t.kind in ("dim", "axis") and t.of == tensor for t in _terms(condition)
+    )
+
+
 def _is_near(tensor: str) -> Learn:
     return lambda condition: isinstance(condition, Near) and condition.of == tensor
 
@@ -1448,7 +1487,7 @@ def _is_about_types(condition: Condition) -> bool:
     if isinstance(condition, Holds) and condition.relation == "output":
         return False
     kinds = {t.kind for t in _terms(condition)}
-    return bool(kinds & {"dtype", "rank", "dim", "numel", "attr", "item", "len"}) or (
+    return bool(kinds & {"dtype", "rank", "dim", "axis", "numel", "attr", "item", "len"}) or (
         isinstance(condition, Holds) and bool(condition.key)
     )
 
@@ -1484,7 +1523,9 @@ def _attributes_in(condition: Condition) -> set[tuple[str, str]]:
     if isinstance(condition, Holds):
         is_one = condition.relation in ("attr", "identity")
         return {(condition.of, condition.key)} if is_one else set()
-    return {(t.of, t.key) for t in _terms(condition) if t.kind in ("attr", "item", "len")}
+    found = {(t.of, t.key) for t in _terms(condition) if t.kind in ("attr", "item", "len")}
+    named = (t.key.partition(".") for t in _terms(condition) if t.kind == "axis")
+    return found | {(node, attribute) for node, _, attribute in named}
 
 
 def _wish_key(term: Term) -> str | int:
