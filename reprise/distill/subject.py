@@ -106,20 +106,27 @@ def open_trials(
     """The means to try programs for the subject's defect, and the first of its forms that shows it.
 
     Where no defect is recorded, the program as it came is judged in full, and what it shows is the
-    aim. ``exact`` as in :class:`~reprise.distill.trials.Trials`. ``keep``: a file for the answers,
-    which are remembered from one time to the next. Raises NotShown if nothing is wrong with the
-    program on this target, or something else than recorded; TargetError.
+    aim. So it is where the same passes are to blame as recorded, but the symptom reads otherwise:
+    it was recorded by another version of Reprise. ``exact`` as in
+    :class:`~reprise.distill.trials.Trials`. ``keep``: a file for the answers, which are remembered
+    from one time to the next. Raises NotShown if nothing is wrong with the program on this target,
+    or something else than recorded; TargetError.
     """
     trials = Trials(subject.target, subject.aim, limits, jobs=jobs, exact=exact)
     try:
         if subject.aim is None:
             trials.aim = Aim.of(_judged(trials, subject))
-        if keep is not None:
-            trials.memory = Memory(keep, _question(trials))
-        for form in subject.forms:
-            if trials.try_one(form).shown is Shown.SAME:
-                return trials, form
-        judgement = _judged(trials, subject)
+        for aim in (trials.aim, None):
+            if aim is None:
+                judgement = _judged(trials, subject)
+                if not Aim.of(judgement).is_blamed_as(subject.aim):
+                    break
+                trials.aim = Aim.of(judgement)
+            if keep is not None:
+                trials.memory = Memory(keep, _question(trials))
+            for form in subject.forms:
+                if trials.try_one(form).shown is Shown.SAME:
+                    return trials, form
         raise NotShown(
             f"{subject.origin}: fails on {subject.target.name}, but not with the recorded defect: "
             f"{trials.aim.signature if trials.aim else ''} was expected, this is "

@@ -84,6 +84,14 @@ class Aim:
             return True
         return same_defect(a, b)
 
+    def is_blamed_as(self, other: Aim | None) -> bool:
+        """Whether the same passes are known to be to blame, for the same kind of end."""
+        return (
+            other is not None
+            and bool(self.cures)
+            and (self.verdict, self.cures) == (other.verdict, other.cures)
+        )
+
 
 class Shown(Enum):
     """What a program showed."""

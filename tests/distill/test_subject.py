@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,15 @@ def test_a_finding_that_shows_something_else_now_is_refused(finding: Path) -> No
     (finding / "finding.json").write_text(text.replace("fuse_relu_clip", "fuse_neg_neg"))
     with pytest.raises(NotShown, match="not with the recorded defect: pass:fuse_neg_neg"):
         open_trials(read(finding, None))
+
+
+def test_a_symptom_that_an_older_version_recorded_may_read_otherwise(finding: Path) -> None:
+    subject = read(finding, None)
+    assert subject.aim is not None
+    older = replace(subject.aim, symptom="crash | compile | as it was written once")
+    trials, _ = open_trials(replace(subject, aim=older), exact=True)
+    with trials:
+        assert trials.aim == subject.aim
 
 
 def test_a_finding_that_does_not_fail_is_refused(finding: Path) -> None:
