@@ -115,13 +115,13 @@ def open_trials(
     trials = Trials(subject.target, subject.aim, limits, jobs=jobs, exact=exact)
     try:
         if subject.aim is None:
-            trials.aim = Aim.of(_judged(trials, subject))
+            trials.aim_at(Aim.of(_judged(trials, subject)))
         for aim in (trials.aim, None):
             if aim is None:
                 judgement = _judged(trials, subject)
                 if not Aim.of(judgement).is_blamed_as(subject.aim):
                     break
-                trials.aim = Aim.of(judgement)
+                trials.aim_at(Aim.of(judgement))
             if keep is not None:
                 trials.memory = Memory(keep, _question(trials))
             for form in subject.forms:

@@ -157,6 +157,11 @@ class Trials:
         self._known: dict[str, Trial] = {}
         self._lock = Lock()
 
+    def aim_at(self, aim: Aim) -> None:
+        """Ask for another defect from now on: what is known is forgotten."""
+        self.aim = aim
+        self._known.clear()
+
     def __enter__(self) -> Trials:
         return self
 
