@@ -23,7 +23,7 @@ from reprise.distill.rule import named, with_tests
 from reprise.distill.sampling import Sampling
 from reprise.distill.session import reduce_subject
 from reprise.distill.subject import Subject, open_trials, read_subject
-from reprise.distill.tighten import Against, HeldOut, Tightened, tighten
+from reprise.distill.tighten import Against, Tightened, tighten
 from reprise.distill.trials import Shown, Trials
 from reprise.lang.ruleset import load_rules
 from reprise.lower.lowering import lowering
@@ -73,7 +73,6 @@ class Distiller:
         self.version = version
         sampling = sampling or sampling_for(trials.target, Signatures.load())
         effort = effort or Effort.for_target(trials.target)
-        self._seed = rng.randrange(2**32)
         asker = Asker(trials, sampling, budget, answers)
         self.work = Generaliser(
             program, asker, sampling, rng.randrange(2**32), effort=effort, progress=progress
@@ -98,13 +97,23 @@ class Distiller:
         triggers = tuple(s for s in work.triggers if draft.matches(s.place.around))
         return Distilled(draft, text, work.record, triggers, tightened)
 
-    def held_against(self, held: HeldOut) -> Distilled:
-        """What has been reached, tightened on programs that it has not seen. Raises TargetError."""
+    def held_against(self, against: Against, rng: Random) -> Distilled:
+        """What has been reached, tightened on programs that it has not seen; fewer of them where
+        the target is slow. Raises TargetError, StoreError."""
         work = self.work
+        assert self.trials.aim is not None
+        share = work.effort.fresh / Effort().fresh
+        against = replace(
+            against,
+            neighbours=round(against.neighbours * share),
+            witnesses=round(against.witnesses * share),
+        )
+        signature = self.trials.aim.signature
+        held = against.programs_for(work.draft, self.trials, signature, work.sampling, rng)
         triggers = [s.program for s in work.triggers if work.draft.matches(s.place.around)]
-        rng = Random(self._seed)
-        sampling = work.sampling
-        return self.distilled(tighten(work.draft, triggers, held, self.trials, sampling, rng=rng))
+        return self.distilled(
+            tighten(work.draft, triggers, held, self.trials, work.sampling, rng=rng)
+        )
 
 
 def distill(
@@ -183,13 +192,16 @@ def distill_subject(
         except KeyboardInterrupt:
             interrupted = True
             done = distiller.distilled()
-        if against is not None and done.record.complete and trials.aim is not None:
+        file = write_folder(folder, done, origin, seed)
+        if against is not None and done.record.complete and not interrupted:
             progress("holding the rule against other programs", done.record.asked, done.draft)
-            signature = trials.aim.signature
-            sampling = distiller.work.sampling
-            held = against.programs_for(done.draft, trials, signature, sampling, Random(seed))
-            done = distiller.held_against(held)
-        return done, write_folder(folder, done, origin, seed), interrupted
+            try:
+                done = distiller.held_against(against, Random(seed))
+            except KeyboardInterrupt:
+                interrupted = True
+            else:
+                file = write_folder(folder, done, origin, seed)
+        return done, file, interrupted
 
 
 def _left(budget: Budget, runs: int, seconds: float) -> Budget:
