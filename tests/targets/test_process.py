@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reprise.oracle.crash import crash_of
 from reprise.targets.discover import TargetError, parse_target
-from reprise.targets.interface import Ended, Failure, Outcome, Stage
+from reprise.targets.interface import Ended, Failure, Job, Outcome, Stage
 from reprise.targets.process import Limits, TargetProcess, WorkerPool
 from tests.targets.conftest import OBEDIENT, job
 
@@ -351,6 +352,7 @@ def test_nothing_is_left_open_and_nobody_is_left_unburied() -> None:
 HOST = """
 import sys, threading
 sys.path.insert(0, {root!r})
+from reprise.oracle.crash import crash_of
 from reprise.targets.discover import parse_target
 from reprise.targets.process import TargetProcess
 from reprise.targets.interface import Job
@@ -485,3 +487,19 @@ def test_a_pool_serves_threads(tmp_path: Path) -> None:
             assert outcome.signal == "SIGSEGV"
         else:
             assert (outcome.results["fast"].outputs or ())[0] == n
+
+
+def test_a_crash_reads_the_same_wherever_the_target_file_lies(tmp_path: Path) -> None:
+    """A copy of Reprise, or an interpreter without it, must not make another defect of a crash."""
+    copy = tmp_path / "elsewhere" / OBEDIENT.name
+    copy.parent.mkdir()
+    copy.write_bytes(OBEDIENT.read_bytes())
+    keys = set()
+    for file in (OBEDIENT, copy):
+        with TargetProcess(parse_target(str(file)), Limits(seconds=20)) as process:
+            outcome = process.run(Job(b"raise ValueError('bad shape')", {}, ("fast",)))
+            failure = outcome.results["fast"].failure
+            assert failure is not None
+            keys.add(crash_of(failure).key)
+    assert len(keys) == 1
+    assert OBEDIENT.name not in keys.pop()
