@@ -467,9 +467,11 @@ def is_number(value: object) -> TypeGuard[Number]:
 
 
 def same(left: Attribute, right: Attribute) -> bool:
-    """Equality as the rule language has it: 1, 1.0 and true are three different values."""
+    """Equality as conditions have it: 1 and 1.0 are the same number, and true is none."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(same, left, right))
+    if is_number(left) and is_number(right):
+        return left == right
     return type(left) is type(right) and left == right
 
 

@@ -137,6 +137,22 @@ def test_each_condition_means_in_the_rule_language_what_it_means_here(seed: int)
     assert len(asked) < told < len(asked) * len(made)
 
 
+@pytest.mark.parametrize("value", [1, 1.0])
+@pytest.mark.parametrize(("dtype", "is_one"), [("int8", True), ("float32", True), ("bool", False)])
+def test_a_number_is_the_same_whatever_the_element_type(
+    value: float, dtype: str, is_one: bool
+) -> None:
+    draft = Draft(
+        (DraftNode("n1", (), ("_", "x2"), more=True),),
+        (Within(Term("value", "x2"), value, value),),
+        name="p",
+    )
+    op, one = ("logical_and", "true") if dtype == "bool" else ("mul", "1")
+    program = graph(f"x: {dtype}[2]; const w: {dtype}[1] = [{one}]; y = {op}(x, w)")
+    assert draft.matches(program) == is_one
+    assert matched(load_text(draft.text()), ["p"], program) == ({"p"} if is_one else set())
+
+
 def test_whole_drafts_match_what_their_texts_match() -> None:
     rng = Random(5)
     made = programs(12, 5, nodes=3)
