@@ -4,6 +4,8 @@ fails in the way that the rule is about; it does not refuse it."""
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from functools import cache
 from random import Random
 
 import pytest
@@ -33,10 +35,25 @@ def of(target):
     return sorted(n for n, p in PATTERNS.items() if target in p.meta.get("target", ()))
 
 
-def taken(target, name, way):
+@pytest.fixture(scope="module")
+def processes():
+    """A process for each target, started when it is first asked for: compilers take seconds to
+    import. One that dies is replaced."""
+    with ExitStack() as stack:
+
+        @cache
+        def process(target):
+            spec, variable, _ = TARGETS[target]
+            python = os.environ.get(variable, "") if variable else ""
+            described = parse_target(f"{spec}@{python}" if python else spec)
+            return stack.enter_context(TargetProcess(described, Limits(seconds=120)))
+
+        yield process
+
+
+def taken(process, target, name, way):
     """Whether the target takes a witness that is lowered in this way, and what it said."""
-    spec, variable, _ = TARGETS[target]
-    python = os.environ.get(variable, "") if variable else ""
+    spec, _, _ = TARGETS[target]
     request = SourceRequest(
         0, target=spec if way == parse_target(spec).lowering else None, lowerings=(way,)
     )
@@ -44,10 +61,9 @@ def taken(target, name, way):
     witness = finder.find(pattern, Random(0), attempts=300)
     if not isinstance(witness, Witness):
         return False, f"{name}: no witness"
-    described = parse_target(f"{spec}@{python}" if python else spec)
+    described = process.target
     model = lowering(way).lower(witness.program.graph)
-    with TargetProcess(described, Limits(seconds=120)) as process:
-        outcome = process.run(Job(model, witness.program.inputs, described.modes[::-1][:1]))
+    outcome = process.run(Job(model, witness.program.inputs, described.modes[::-1][:1]))
     if outcome.ended is not Ended.ANSWERED:
         return True, outcome.log
     fault = blame(outcome.results, described.modes[-1], None)
@@ -60,10 +76,10 @@ def taken(target, name, way):
     return fault[0] not in refused, str(failure)
 
 
-def check(target, name):
+def check(processes, target, name):
     said = []
     for way in TARGETS[target][2]:
-        ok, words = taken(target, name, way)
+        ok, words = taken(processes(target), target, name, way)
         if ok:
             return
         said.append(f"{way}: {words}")
@@ -71,15 +87,15 @@ def check(target, name):
 
 
 @pytest.mark.parametrize("name", of("onnxruntime"))
-def test_onnx_runtime_takes_the_witness(name):
-    check("onnxruntime", name)
+def test_onnx_runtime_takes_the_witness(processes, name):
+    check(processes, "onnxruntime", name)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif("REPRISE_TORCH_PYTHON" not in os.environ, reason="needs torch")
 @pytest.mark.parametrize("name", of("inductor"))
-def test_torch_takes_the_witness(name):
-    check("inductor", name)
+def test_torch_takes_the_witness(processes, name):
+    check(processes, "inductor", name)
 
 
 @pytest.mark.slow
@@ -87,5 +103,5 @@ def test_torch_takes_the_witness(name):
 @pytest.mark.parametrize(
     ("target", "name"), [(t, name) for t in ("tvm", "tvm_cuda") for name in of(t)]
 )
-def test_tvm_takes_the_witness(target, name):
-    check(target, name)
+def test_tvm_takes_the_witness(processes, target, name):
+    check(processes, target, name)
