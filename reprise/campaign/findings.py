@@ -16,9 +16,12 @@ from __future__ import annotations
 import io
 import json
 import traceback
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,7 @@ from reprise.campaign.filing import RuleMatch
 from reprise.campaign.records import Confirmation, RunInfo, StoreError
 from reprise.campaign.repro import repro
 from reprise.campaign.store import finding_id
-from reprise.oracle.verdict import Verdict
+from reprise.oracle.verdict import Severity, Verdict
 from reprise.targets.discover import Target
 from reprise.targets.interface import Failure, Outcome
 from reprise.uir.graph import Array
@@ -37,6 +40,8 @@ MODEL_FILES = {"onnx": "model.onnx", "torch": "model.py", "relax": "model.py"}
 """The name of a lowered program's file."""
 
 _PLAIN_KINDS = "biufc"
+_DAMAGED_NPZ = (EOFError, KeyError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+"""What numpy and zipfile raise for files that are no archives of arrays, besides ValueError."""
 _LOG = 8000
 
 
@@ -141,17 +146,20 @@ def npz(arrays: Mapping[str, Array]) -> bytes:
 
 
 def read_npz(path: Path) -> dict[str, Array]:
-    """The arrays of a finding's ``inputs.npz`` or ``outputs.npz``. Raises OSError, ValueError."""
+    """The arrays of a finding's ``inputs.npz`` or ``outputs.npz``; what else its archive holds is
+    left out. Raises OSError, ValueError."""
     from reprise.uir.types import numpy_dtype
 
     arrays: dict[str, Array] = {}
-    with np.load(path, allow_pickle=False) as stored:
-        for key in stored.files:
-            name, _, dtype = key.rpartition(":")
-            if name:
-                arrays[name] = stored[key].view(numpy_dtype(dtype))
-            else:
-                arrays[key] = stored[key]
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            for key in stored.files:
+                name, _, dtype = key.rpartition(":")
+                array = stored[key]
+                if isinstance(array, np.ndarray):
+                    arrays[name or key] = array.view(numpy_dtype(dtype)) if name else array
+    except _DAMAGED_NPZ as error:
+        raise ValueError(str(error)) from error
     return arrays
 
 
@@ -201,27 +209,39 @@ def read_detail(folder: Path) -> Detail:
     path = folder / "finding.json"
     try:
         raw = json.loads(path.read_text("utf-8"))
-        confirmation = raw["confirmation"]
+        Severity(raw.get("severity", "normal"))
+        confirmation = _typed(raw, "confirmation", dict, NoneType)
         return Detail(
-            id=raw["id"],
-            program=raw["program"],
-            seed=raw["seed"],
-            index=raw["index"],
+            id=_typed(raw, "id", str),
+            program=_typed(raw, "program", str),
+            seed=_typed(raw, "seed", int),
+            index=_typed(raw, "index", int),
             verdict=Verdict(raw["verdict"]),
-            signature=raw["signature"],
-            title=raw["title"],
-            rule=raw["rule"],
-            matches=tuple(RuleMatch(**match) for match in raw["matches"]),
+            signature=_typed(raw, "signature", str),
+            title=_typed(raw, "title", str),
+            rule=_typed(raw, "rule", str, NoneType),
+            matches=tuple(RuleMatch(**match) for match in _typed(raw, "matches", list)),
             confirmation=None
             if confirmation is None
-            else Confirmation(confirmation["runs"], confirmation["agreed"]),
-            evidence=raw["evidence"],
-            target=raw["target"],
-            versions=raw["versions"],
-            files=tuple(raw["files"]),
+            else Confirmation(
+                _typed(confirmation, "runs", int), _typed(confirmation, "agreed", int)
+            ),
+            evidence=_typed(raw, "evidence", dict),
+            target=_typed(raw, "target", str),
+            versions={key: str(value) for key, value in _typed(raw, "versions", dict).items()},
+            files=tuple(map(str, _typed(raw, "files", list))),
             raw=raw,
         )
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path}: damaged ({type(error).__name__}: {error})") from error
+
+
+def _typed(raw: dict[str, Any], key: str, *kinds: type) -> Any:
+    """The value of ``key``, if it is of one of some kinds. Raises KeyError, TypeError."""
+    value = raw[key]
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{key} is no {wanted}")
+    return value

@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from reprise.campaign.bench import FuzzBench, Fuzzing
 from reprise.campaign.filing import Known
 from reprise.campaign.findings import finding_files, npz, read_detail, read_npz
 from reprise.campaign.judging import Judging
-from reprise.campaign.records import Confirmation, Record, RunInfo
+from reprise.campaign.records import Confirmation, Record, RunInfo, StoreError
 from reprise.lower.lowering import lowering
 from reprise.oracle.tolerance import Tolerance
 from reprise.oracle.verdict import Judgement, Verdict
@@ -271,3 +273,64 @@ def test_a_tvm_script_shows_it_alone(tmp_path: Path, name: str) -> None:
         done = alone(made / "repro.py", python)
         assert done.returncode == 0, done.stderr
         assert "output 0: as expected" in done.stdout
+
+
+DESCRIPTION = {
+    "id": "00000007", "program": "p", "seed": 1, "index": 7, "verdict": "crash",
+    "signature": "s", "title": "t", "severity": "normal", "rule": None, "matches": [],
+    "confirmation": {"runs": 3, "agreed": 3}, "evidence": {}, "target": "onnxruntime",
+    "versions": {"onnxruntime": "1"}, "files": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", sorted(DESCRIPTION))
+@pytest.mark.parametrize("value", [5.5, [[]], [5], {"a": []}, "\0", float("nan")])
+def test_a_description_is_as_its_types_say_or_damaged(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    path = tmp_path / "finding.json"
+    path.write_text(json.dumps({**DESCRIPTION, key: value}))
+    try:
+        detail = read_detail(tmp_path)
+    except StoreError as error:
+        assert "finding.json: damaged" in str(error)
+    else:
+        assert isinstance(value, str) == isinstance(DESCRIPTION[key], str | NoneType)
+        assert detail.raw[key] == value or value != value
+    path.write_text(json.dumps({k: v for k, v in DESCRIPTION.items() if k not in (key,)}))
+    if key != "severity":  # which older versions did not write
+        with pytest.raises(StoreError, match="damaged"):
+            read_detail(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[", "[" * 99999, "null", "[]", '"x"', "9" * 5000])
+def test_what_is_no_description_is_damaged(tmp_path: Path, text: str) -> None:
+    (tmp_path / "finding.json").write_text(text)
+    with pytest.raises(StoreError, match="damaged"):
+        read_detail(tmp_path)
+
+
+def _single_array(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+
+
+def _flipped(path: Path) -> None:
+    path.write_bytes(npz({"x": np.arange(100.0)}))
+    data = bytearray(path.read_bytes())
+    data[200] ^= 255
+    path.write_bytes(data)
+
+
+def _unknown_type(path: Path) -> None:
+    np.savez(path, **{"x:nosuch": np.zeros(3, "uint8")})
+
+
+@pytest.mark.parametrize("damage", [Path.touch, _single_array, _flipped, _unknown_type])
+def test_what_is_no_archive_of_arrays_is_a_value_error(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "inputs.npz"
+    damage(path)
+    with pytest.raises(ValueError):
+        read_npz(path)
