@@ -340,8 +340,10 @@ class _Reader:
 
     def _extent(self, dim: ast.Expr | ast.Splat) -> Extent:
         match dim:
-            case ast.Number(int(value)):
+            case ast.Number(int(value)) if value >= 0:
                 return value
+            case ast.Number():
+                self._fail("bad-extent", "an extent is an integer, 0 or more", dim)
             case ast.Variable(name) | ast.Name(name) | ast.String(name):
                 return name
             case ast.Wildcard():

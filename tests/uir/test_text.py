@@ -158,6 +158,7 @@ def test_control_flow_has_stated_types(read):
         ("x: float32[2]; y = softmax(x, axis=in 0..1)", "pattern-form", 31, "only a pattern"),
         ("x: float32[2]; y = elu(x, alpha=A)", "bad-attribute", 27, "`alpha` needs a value"),
         ("x: float32[2 * 3]", "bad-extent", 12, "a number, a name or `?`"),
+        ("x: float32[-1]", "bad-extent", 12, "0 or more"),
         ("const x: int8[1] = 200", "bad-constant", 1, "200 is no int8"),
         ("const x: int8[2] = [1]", "bad-constant", 1, "1 elements do not fill int8[2]"),
         ("const x: int8[N] = 1", "bad-constant", 1, "needs a known shape"),
