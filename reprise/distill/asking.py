@@ -10,14 +10,14 @@ a file, and a second call resumes where the first was stopped.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from random import Random
 
+from reprise.distill.memory import Memory
 from reprise.distill.reduce import Budget
 from reprise.distill.sampling import Sample, Sampling
 from reprise.distill.trials import Aim, Shown, Trials
@@ -53,30 +53,40 @@ class Asked:
 
 
 class Answers:
-    """Answers by program, kept in a file if there is one."""
+    """Answers by program, kept in a file if there is one: those to another question (``question``
+    as in :class:`~reprise.distill.memory.Memory`) are not taken for ours."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+    def __init__(
+        self, path: Path | None = None, question: Mapping[str, object] | None = None
+    ) -> None:
+        allowed = [answer.value for answer in Answer]
+        self._memory = None if path is None else Memory(path, question or {}, allowed)
         self._known: dict[str, Answer] = {}
-        if path is not None and path.exists():
-            for line in path.read_text("utf-8").splitlines():
-                try:
-                    key, answer = json.loads(line)
-                    self._known[key] = Answer(answer)
-                except (ValueError, TypeError):
-                    continue  # the last line of a call that was killed
 
     def __contains__(self, key: str) -> bool:
-        return key in self._known
+        return self._get(key) is not None
 
     def __getitem__(self, key: str) -> Answer:
-        return self._known[key]
+        found = self._get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
 
     def keep(self, key: str, answer: Answer) -> None:
         self._known[key] = answer
-        if self._path is not None:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([key, answer.value]) + "\n")
+        if self._memory is not None:
+            self._memory.put(key, answer.value, 0)
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.close()
+
+    def _get(self, key: str) -> Answer | None:
+        if key not in self._known and self._memory is not None:
+            kept = self._memory.get(key)
+            if kept is not None:
+                self._known[key] = Answer(kept[0])
+        return self._known.get(key)
 
 
 class Asker:

@@ -8,7 +8,7 @@ it has reached is there at any time, so an interrupted call keeps its best patte
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -19,10 +19,10 @@ from reprise.distill.generalise import Effort, Generaliser, Progress, silent
 from reprise.distill.onnx_model import Model
 from reprise.distill.record import Case, Distilled
 from reprise.distill.reduce import Budget, Stop
-from reprise.distill.rule import named, with_tests
+from reprise.distill.rule import check_name, named, with_tests
 from reprise.distill.sampling import Sampling
 from reprise.distill.session import reduce_subject
-from reprise.distill.subject import Subject, open_trials, read_subject
+from reprise.distill.subject import Subject, open_trials, question, read_subject
 from reprise.distill.tighten import Against, Tightened, tighten
 from reprise.distill.trials import Shown, Trials
 from reprise.lang.ruleset import load_rules
@@ -155,6 +155,7 @@ def distill_subject(
     Returns what came of it, the rule's file, and whether Ctrl-C cut it short. Raises NotShown,
     TargetError, UsageError, OSError; KeyboardInterrupt while the program is being reduced.
     """
+    check_name(name)
     prepare_folder(folder)
     budget = budget or Budget()
     origin = str(subject.origin)
@@ -170,11 +171,13 @@ def distill_subject(
         subject = replace(small, target=subject.target)
     keep = folder / TRIALS
     trials, program = open_trials(subject, limits, jobs=jobs, keep=keep)
-    with trials:
+    with trials, ExitStack() as close_last:
         if isinstance(program, Model):
             raise UsageError(
                 f"{origin}: has operators that UIR does not know, so no rule can be made of it"
             )
+        answers = Answers(folder / ANSWERS, question(trials))
+        close_last.callback(answers.close)
         distiller = Distiller(
             program,
             trials,
@@ -182,7 +185,7 @@ def distill_subject(
             sampling=sampling_for(subject.target, signatures),
             budget=budget,
             progress=progress,
-            answers=Answers(folder / ANSWERS),
+            answers=answers,
             name=name,
             version=next(iter(trials.versions().values()), None),
         )

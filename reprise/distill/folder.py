@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from reprise.cache import write_whole
 from reprise.distill.asking import Answer
 from reprise.distill.record import Distilled, Experiment
 from reprise.distill.tighten import tightened_data, tightened_text
@@ -26,23 +27,37 @@ _MARK = "distillation.json"
 
 def prepare_folder(path: Path) -> None:
     """Make the folder, or take one that an earlier call left. Raises UsageError for any other that
-    is not empty, OSError."""
+    is not empty (a finding's, which may hold a reduction as well), OSError."""
     path.mkdir(parents=True, exist_ok=True)
     known = {ANSWERS, TRIALS, REDUCED, _MARK}
-    if any(path.iterdir()) and not any((path / name).exists() for name in known):
+    ours = any((path / name).exists() for name in known) and not (path / "finding.json").exists()
+    if any(path.iterdir()) and not ours:
         raise UsageError(f"{path} is not empty and holds no distillation: give another --out")
 
 
 def write_folder(path: Path, distilled: Distilled, origin: str, seed: int) -> Path:
-    """Write the rule and its record; the rule's file. Raises OSError."""
-    for old in (*path.glob("*.rules"), *path.glob("*.discarded")):
-        old.unlink()
+    """Write the rule and its record in place of those of an earlier call; the rule's file. Raises
+    OSError."""
+    earlier = _written_before(path)
     rule = path / f"{distilled.draft.name}.{'discarded' if distilled.discarded else 'rules'}"
-    rule.write_text(distilled.text, encoding="utf-8")
+    write_whole(rule, distilled.text.encode())
     data = json.dumps(record_data(distilled, origin, seed), indent=2) + "\n"
-    (path / _MARK).write_text(data, encoding="utf-8")
-    (path / "distillation.md").write_text(record_text(distilled, origin), encoding="utf-8")
+    write_whole(path / _MARK, data.encode())
+    write_whole(path / "distillation.md", record_text(distilled, origin).encode())
+    for name in {earlier, distilled.draft.name} - {""}:
+        for old in (path / f"{name}.rules", path / f"{name}.discarded"):
+            if old != rule:
+                old.unlink(missing_ok=True)
     return rule
+
+
+def _written_before(path: Path) -> str:
+    """The name of the rule that the record is about; other rules in the folder are not ours."""
+    try:
+        name = json.loads((path / _MARK).read_text(encoding="utf-8"))["rule"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return name if isinstance(name, str) and name.isidentifier() else ""
 
 
 def record_data(distilled: Distilled, origin: str, seed: int) -> dict[str, object]:

@@ -8,15 +8,21 @@ is begun anew. A line that was cut off is ignored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO
 
 
 class Memory:
-    """The answers in a file. ``question``: what they are answers to, as JSON values."""
+    """The answers in a file. ``question``: what they are answers to, as JSON values. ``allowed``:
+    what an answer may be (None: anything); a line that says something else is ignored."""
 
-    def __init__(self, path: Path, question: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        question: Mapping[str, object],
+        allowed: Collection[str] | None = None,
+    ) -> None:
         self.path = path
         self._answers: dict[str, tuple[str, int]] = {}
         head = json.dumps(question, sort_keys=True)
@@ -25,8 +31,9 @@ class Memory:
         for line in lines[1:] if same else ():
             try:
                 key, shown, runs = json.loads(line)
-                self._answers[key] = (str(shown), int(runs))
-            except (ValueError, TypeError):
+                if allowed is None or shown in allowed:
+                    self._answers[key] = (str(shown), int(runs))
+            except (ValueError, TypeError, OverflowError, RecursionError):
                 continue
         self._file: IO[str] = path.open("a" if same else "w", encoding="utf-8")
         if same:

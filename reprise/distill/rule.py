@@ -14,6 +14,7 @@ from reprise.lang.diagnostics import RulesError
 from reprise.lang.ruleset import load_text
 from reprise.oracle.crash import parse_key
 from reprise.oracle.verdict import Severity, Verdict
+from reprise.patterns.check import UsageError
 from reprise.patterns.testing import run_tests
 from reprise.uir.text import print_uir
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from reprise.distill.trials import Aim
     from reprise.uir.graph import Graph
 
+_NAME = re.compile(r"[a-z][A-Za-z0-9_]*")
+_NAME_MOST = 100
+"""Characters of a rule's name that is asked for: it is a file's name too."""
 _MOST_CASES = 8
 """Of each kind."""
 _SHOWN_VALUES = 1
@@ -161,6 +165,15 @@ def _terms_of(condition: Condition) -> list[Term]:
 
 def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError for what cannot be a rule's name and its file's. Empty: one is made up."""
+    if name and (len(name) > _NAME_MOST or not _NAME.fullmatch(name)):
+        raise UsageError(
+            f"{name[:_NAME_MOST]!r} cannot be a rule's name: write a small letter, then letters, "
+            f"digits and `_`, at most {_NAME_MOST}"
+        )
 
 
 def named(draft: Draft, name: str, target: str, version: str | None, aim: Aim) -> Draft:

@@ -7,7 +7,6 @@ that the subject has one.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -123,7 +122,7 @@ def open_trials(
                     break
                 trials.aim_at(Aim.of(judgement))
             if keep is not None:
-                trials.memory = Memory(keep, _question(trials))
+                trials.memory = Memory(keep, question(trials), [shown.value for shown in Shown])
             for form in subject.forms:
                 if trials.try_one(form).shown is Shown.SAME:
                     return trials, form
@@ -137,8 +136,8 @@ def open_trials(
         raise
 
 
-def _question(trials: Trials) -> dict[str, object]:
-    """What trials answer: on which target, for which defect."""
+def question(trials: Trials) -> dict[str, object]:
+    """What trials answer, as JSON values: on which target, for which defect."""
     aim = trials.aim
     assert aim is not None
     return {
@@ -276,7 +275,7 @@ def _read_inputs(path: Path) -> dict[str, Array]:
         return read_npz(path)
     except OSError as error:
         raise ModelError(path, error.strerror or str(error)) from error
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except ValueError as error:
         raise ModelError(path, f"is no .npz file of arrays: {error}") from error
 
 
