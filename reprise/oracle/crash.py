@@ -144,6 +144,7 @@ _SUBSTITUTIONS = [
         (r"\b(\w+\.(?:cc|cpp|cu|h|hpp|c|py|pyx|pxi)):\d+(?::\d+)?", r"\1"),
         (r"\b(?:tmp|c)(?=\w*\d)[a-z0-9_]{7,}\b", "TEMPORARY"),
         (r"\btensor\([\w() ]+\)", "DTYPE"),
+        (r"\bN11onnxruntime17PrimitiveDataTypeI\w+EE\b", "DTYPE"),
         (r"\bT\.(?=(?:u?int|b?float|bool)\d*\b)", ""),
         (r"\b(?:torch\.)?(?:u?int|b?float|complex)\d+(?:_t|_?e\d\w*)?\b", "DTYPE"),
         (r"\b(?:torch\.)?(?:double|bool|half|c10::Half|c10::BFloat16)\b", "DTYPE"),

@@ -73,6 +73,11 @@ def test_a_key_is_one_line_and_can_be_read_back(group: dict[str, Any]) -> None:
     [
         ("Load/Store of buffer x_red (0x55b331cf6770)", "Load/Store of buffer NAME (ADDRESS)"),
         ("Got {4,5}, expected (2, 3) or [7]", "Got [N], expected [N] or [N]"),
+        ("type mismatch. T !=N11onnxruntime17PrimitiveDataTypeIhEE", "type mismatch. T !=DTYPE"),
+        (
+            "type mismatch. T !=N11onnxruntime17PrimitiveDataTypeINS_9MLFloat16EEE",
+            "type mismatch. T !=DTYPE",
+        ),
         ("bias.shape={} and axis=1", "bias.shape=[N] and axis=N"),
         ("node with name 'node_Erf_17'", "node with name 'NAME'"),
         (
