@@ -65,7 +65,7 @@ class LearnedRule:
     def signature(self) -> str:
         """Of the defect that it was learned from. Raises StoreError if the file cannot be read."""
         try:
-            found = _ABOUT.search(self.path.read_text(encoding="utf-8"))
+            found = _ABOUT.search(self.path.read_text("utf-8", "replace"))
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror}") from error
         return found.group(1) if found else ""

@@ -129,6 +129,8 @@ def go_on(
     bench, info = _prepare(request, path)
     with _closing_on_error(bench):
         _check_same(path, run.info, info)
+        for rule in LearnedRules.of(path).all():
+            rule.load()  # a process that makes programs could not say what is wrong with it
         writer = RunWriter.resume(path, jobs)
     return _campaign(writer, bench, request, watch, jobs, learner, cluster)
 

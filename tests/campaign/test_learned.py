@@ -17,6 +17,7 @@ from reprise.campaign.records import End
 from reprise.campaign.run import Budget
 from reprise.campaign.source import SourceRequest
 from reprise.campaign.store import Run
+from reprise.lang.diagnostics import RulesError
 from reprise.synth.options import Options
 from reprise.targets.discover import parse_target
 from reprise.uir.text import print_uir
@@ -176,3 +177,22 @@ def _no_rules(folder: Path) -> Path:
     path = folder / "none.rules"
     path.write_text("set nothing = {}\n")
     return path
+
+
+@pytest.mark.parametrize("damaged", [b"\xff\xfe", RULE[:100].encode()])
+def test_a_damaged_learned_rule_is_said_before_the_run_goes_on(
+    tmp_path: Path, damaged: bytes
+) -> None:
+    path = tmp_path / "run"
+    campaign = begin(request(budget=Budget(2)), path, Silent(), 1)
+    campaign.run()
+    campaign.writer.close()
+    rule = LearnedRules.of(path).add(Lesson("lesson", "pass:X", RULE), 1)
+    rule.path.write_bytes(damaged)
+    with pytest.raises(RulesError):
+        go_on(path, Budget(4), Silent(), 2)
+    assert not rule.is_about("pass:X") or damaged.startswith(b"//")
+    rule.path.write_text(RULE)
+    campaign = go_on(path, Budget(4), Silent(), 1)  # nothing holds the folder
+    assert campaign.run() is End.DONE
+    campaign.writer.close()
