@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
@@ -10,10 +12,12 @@ from packaging.version import Version
 
 from reprise.campaign.regress.affects import includes, public, read_range, updated
 from reprise.campaign.regress.cell import Cell, State, Tried
-from reprise.campaign.regress.edit import apply, edited, edits
+from reprise.campaign.regress.edit import Edit, apply, edited, edits
 from reprise.campaign.regress.probe import Effect, Observation
+from reprise.lang.diagnostics import RulesError
 from reprise.lang.format import format_text
 from reprise.lang.ruleset import load_rules
+from reprise.patterns.check import UsageError
 
 
 def versions(text: str) -> set[Version]:
@@ -114,6 +118,48 @@ def test_an_edit_changes_that_value_and_nothing_else() -> None:
     new = edited(RULES, "rules", {"first": ">=1.0,<1.9"})
     assert new == RULES.replace('">=1.0,<=2.0"', '">=1.0,<1.9"')
     assert format_text(new, "rules") == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\n", "\r\n"),
+        ("// ", "// \x0b\x0c\u2028\x85 "),
+        ('affects: ">=1.0,<=2.0"', 'affects: // ">=1.0,<=2.0"\n      ">=1.0,<=2.0" // >=1.0,<=2.0'),
+        ("pattern first", "// affects: >=1.0,<=2.0\npattern first"),
+    ],
+)
+def test_the_rest_of_a_file_stays_whatever_it_holds(tmp_path: Path, old: str, new: str) -> None:
+    file = tmp_path / "a.rules"
+    text = ("// a remark\n" + RULES).replace(old, new)
+    file.write_bytes(text.encode())
+    file.chmod(0o640)
+    link = tmp_path / "link.rules"
+    link.symlink_to(file)
+    apply([Edit("first", str(link), ">=1.0,<=2.0", "==1.0", "measured")])
+    assert link.is_symlink() and file.stat().st_mode & 0o777 == 0o640
+    changed = file.read_bytes().decode()
+    assert load_rules([file]).patterns["first"].get("affects") == "==1.0"
+    assert changed.replace('"==1.0"', "X", 1) == text.replace('">=1.0,<=2.0"', "X", 2).replace(
+        "X", '">=1.0,<=2.0"', text.count('">=1.0,<=2.0"') - 1
+    )
+
+
+def test_a_value_written_with_escapes_is_left_to_a_person(tmp_path: Path) -> None:
+    text = RULES.replace(">=1.0,<=2.0", "\\u{3e}=1.0,<=2.0")
+    with pytest.raises((UsageError, RulesError)):
+        edited(text, "rules", {"first": "==1.0"})
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.rules"
+    file.write_text(RULES)
+    monkeypatch.setattr(os, "access", lambda path, how: False)  # tests may run as root
+    with pytest.raises(PermissionError, match="Permission denied"):
+        apply([Edit("first", str(file), ">=1.0,<=2.0", "==1.0", "measured")])
+    assert file.read_text() == RULES
 
 
 def test_a_rule_file_gets_what_was_measured(tmp_path) -> None:

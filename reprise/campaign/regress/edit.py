@@ -6,6 +6,8 @@ was written is read again and compared: nothing but that value may have changed.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,8 @@ from reprise.lang import ast
 from reprise.lang.diagnostics import Span
 from reprise.lang.parse import parse_text
 from reprise.lang.ruleset import RuleSet
+from reprise.lang.source import read_source
+from reprise.patterns.check import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +63,25 @@ def edits(rules: RuleSet, cells: Sequence[Cell]) -> Iterator[Edit]:
 
 def apply(found: Iterable[Edit]) -> None:
     """Write the edits that change something. Raises RulesError for a file that cannot be read any
-    more, OSError."""
+    more, UsageError for a value that cannot be found in it, OSError."""
     by_file: dict[str, list[Edit]] = {}
     for edit in found:
         if edit.changes:
             by_file.setdefault(edit.file, []).append(edit)
     for file, some in by_file.items():
         path = Path(file)
-        text = path.read_text("utf-8")
+        text = read_source(path)
         new = edited(text, file, {e.rule: e.after for e in some})
-        write_whole(path, new.encode())
+        if not os.access(path, os.W_OK):  # a new file in its place would be written all the same
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file)
+        mode = path.stat().st_mode
+        write_whole(path.resolve(), new.encode())
+        path.chmod(mode)
 
 
 def edited(text: str, file: str, affects: dict[str, str]) -> str:
-    """The text of a rule file with other values of ``affects``, by rule."""
+    """The text of a rule file with other values of ``affects``, by rule. Raises RulesError,
+    UsageError."""
     tree = parse_text(text, file)
     places = []
     for decl in tree.decls:
@@ -82,23 +91,25 @@ def edited(text: str, file: str, affects: dict[str, str]) -> str:
                 for entry in decl.meta
                 if entry.key.text == "affects"
             ][:1]
-    lines = text.splitlines(keepends=True)
+    lines = text.split("\n")  # as spans count them
     for span, old, new in sorted(places, key=lambda p: (p[0].line, p[0].column), reverse=True):
         _replace(lines, span, old, new)
-    result = "".join(lines)
+    result = "\n".join(lines)
     values = dict(_values(parse_text(result, file)))
     before = {n: affects.get(n, v) for n, v in _values(tree)}
-    assert values == before, f"{file}: the edit changed more than it should"
+    if values != before:  # a value that is written with escapes
+        raise UsageError(f"{file}: cannot change `affects` in its place; write it by hand")
     return result
 
 
 def _replace(lines: list[str], span: Span, old: str, new: str) -> None:
-    """Replace the value of an entry; it is on the last line of the entry, in quotes or bare."""
-    number = span.end_line - 1
-    line = lines[number]
-    start = span.column - 1 if span.line == span.end_line else 0
-    at = line.index(old, start)
-    lines[number] = line[:at] + new + line[at + len(old) :]
+    """Replace the value of an entry: what is last in it, in quotes or bare."""
+    line = lines[span.end_line - 1]
+    value = line[: span.end_column - 1]
+    quoted = value.endswith('"')
+    end = len(value) - quoted
+    if value[end - len(old) : end] == old:
+        lines[span.end_line - 1] = line[: end - len(old)] + new + line[end:]
 
 
 def _values(tree: ast.RuleFile) -> Iterator[tuple[str, str]]:
