@@ -101,7 +101,7 @@ def triage(
     if not yes and sys.stdin.isatty() and sys.stdout.isatty():
         written = session.go(chosen, _ask, watch)
     elif finding is not None:
-        path = session.write(chosen[0])
+        path = session.report(chosen[0])
         written = [path]
         watch.show([f"written: {path}"])
     else:

@@ -9,7 +9,7 @@ import pty
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +19,12 @@ from reprise.campaign.bench import FuzzBench, Fuzzing
 from reprise.campaign.filing import Known
 from reprise.campaign.findings import finding_files
 from reprise.campaign.judging import Judging
+from reprise.campaign.records import StoreError
 from reprise.campaign.store import Run
 from reprise.campaign.triage.bugreport import bug_report
 from reprise.campaign.triage.decisions import FILE, Decided, Decision, Decisions
 from reprise.campaign.triage.novelty import Item, items, pick
+from reprise.campaign.triage.session import Triage, report_all_new
 from reprise.campaign.writer import RunWriter
 from reprise.lang.ruleset import load_rules
 from reprise.patterns.truth import Truth
@@ -105,6 +107,11 @@ def test_a_near_rule_says_which_condition_fails(kept: Path, rules: Path) -> None
     assert known.nearest[0].certainty is Truth.YES
 
 
+@pytest.mark.parametrize("asked", ["²", "9" * 5000, "-1", "", "D"])
+def test_what_names_no_finding_picks_none(kept: Path, rules: Path, asked: str) -> None:
+    assert pick(listed(kept, rules), asked) is None
+
+
 @pytest.mark.parametrize("asked", ["D2", "00000001", "1"])
 def test_a_finding_is_picked_by_any_of_its_names(kept: Path, rules: Path, asked: str) -> None:
     one = pick(listed(kept, rules), asked)
@@ -181,6 +188,40 @@ def test_decisions_are_kept_and_skipping_is_none(run: Path) -> None:
     assert again["pass:A"].note == "a/b#1" and again["pass:A"].when
     assert not again.is_open("pass:A")
     assert again.is_open("pass:B") and again.is_open("pass:C")
+
+
+def test_a_report_that_was_asked_for_is_a_decision(
+    reprise: Command, run: Path, rules: Path
+) -> None:
+    done = reprise("triage", run, "--rules", rules, "--finding", "D2", stdin=subprocess.DEVNULL)
+    assert "1 report written; 1 new defect left" in done.stdout
+    assert [one.decision for one in Decisions(run).values()] == [Decision.REPORT]
+
+
+@pytest.mark.parametrize(
+    "evidence", [{"ablation": 5}, {"differences": [[]]}, {"ablation": {"cures": 7}}]
+)
+def test_evidence_of_other_types_is_damage(
+    run: Path, rules: Path, evidence: dict[str, object]
+) -> None:
+    path = run / "findings" / "00000001" / "finding.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "evidence": evidence}))
+    triage = Triage(Decisions(run), "onnxruntime", run / "reports")
+    with pytest.raises(StoreError, match="damaged"):
+        triage.go(listed(run, rules), report_all_new, Quiet())
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def show(self, lines: Sequence[str], /) -> None: ...
+
+
+@pytest.mark.parametrize("text", ["[" * 99999, "[]", "", "9" * 5000])
+def test_what_is_no_decision_file_is_damage(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(StoreError, match="damaged"):
+        Decisions(tmp_path)
 
 
 def test_a_damaged_decision_file_is_said(reprise: Command, run: Path) -> None:

@@ -54,7 +54,9 @@ class Decisions(Mapping[str, Decided]):
                 raise ValueError(f"version {data['version']}, not {_VERSION}")
             for key, one in data["decisions"].items():
                 self._made[key] = Decided(**{**one, "decision": Decision(one["decision"])})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StoreError(f"{self.path}: damaged ({error})") from error
 
     def decide(self, key: str, decided: Decided) -> None:

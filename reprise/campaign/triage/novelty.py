@@ -207,8 +207,7 @@ def _passes(signature: str) -> set[str]:
 def pick(found: Sequence[Item], asked: str) -> Item | None:
     """The item that a defect's id (``D3``), a finding's, or its number means."""
     for item in found:
-        if asked in (item.defect.id, item.finding.id) or (
-            asked.isdigit() and int(asked) == item.finding.index
-        ):
+        names = (item.defect.id, item.finding.id)
+        if asked in names or (asked and asked.zfill(len(item.finding.id)) in names):
             return item
     return None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from reprise.cache import write_whole
-from reprise.campaign.records import Defect
+from reprise.campaign.records import Defect, StoreError
 from reprise.campaign.triage.bugreport import bug_report
 from reprise.campaign.triage.decisions import Decided, Decision, Decisions
 from reprise.campaign.triage.novelty import Item
@@ -64,32 +65,51 @@ class Triage:
         written = []
         for number, item in enumerate(items, 1):
             head = f"[{number} of {len(items)}] "
-            watch.show([head + line if n == 0 else line for n, line in enumerate(shown(item))])
+            with _reading(item):
+                lines = list(shown(item))
+            watch.show([head + lines[0], *lines[1:]])
             choice = decide(item)
             if choice is None:
                 break
             if choice.decision is Decision.SKIP:
                 continue
-            path = None
             if choice.decision is Decision.REPORT:
-                path = self.write(item)
-                written.append(path)
-                watch.show([f"  written: {path}"])
-            kept = Decided(
-                choice.decision, item.finding.id, choice.note, "" if path is None else str(path)
-            )
-            self.decisions.decide(item.defect.key, kept)
+                written.append(self.report(item, choice.note))
+                watch.show([f"  written: {written[-1]}"])
+            else:
+                kept = Decided(choice.decision, item.finding.id, choice.note)
+                self.decisions.decide(item.defect.key, kept)
         return written
 
-    def write(self, item: Item) -> Path:
+    def report(self, item: Item, note: str = "") -> Path:
+        """Write a report, and keep that it was decided. Raises StoreError for a damaged finding."""
+        path = self._write(item)
+        self.decisions.decide(
+            item.defect.key, Decided(Decision.REPORT, item.finding.id, note, str(path))
+        )
+        return path
+
+    def _write(self, item: Item) -> Path:
         """Write a report, with the files that go with it beside it."""
-        report = bug_report(item, self.target)
+        with _reading(item):
+            report = bug_report(item, self.target)
         folder = self.out / item.finding.id
         folder.mkdir(parents=True, exist_ok=True)
         for name in report.files:
             shutil.copyfile(item.folder / name, folder / name)
         write_whole(folder / REPORT, report.text.encode("utf-8", "backslashreplace"))
         return folder / REPORT
+
+
+@contextmanager
+def _reading(item: Item) -> Iterator[None]:
+    """What is wrong with the evidence of a finding, whose parts are taken as Reprise writes them,
+    is said of its file. Raises StoreError."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        path = item.folder / "finding.json"
+        raise StoreError(f"{path}: damaged ({type(error).__name__}: {error})") from error
 
 
 def still_open(items: Sequence[Item], decisions: Decisions) -> list[Item]:
