@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from reprise.uir.semantics.registry import FLOAT64, Cause, Causes, Values, judge, kernel
+from reprise.uir.semantics.registry import (
+    FLOAT64,
+    Cause,
+    Causes,
+    UndefinedError,
+    Values,
+    judge,
+    kernel,
+)
 
 _COMBINE = {
     "add": np.add,
@@ -128,6 +136,8 @@ def _write(made: Values, index: tuple[Values, ...], updates: Values, reduction: 
         np.logical_or.at(made, index, updates)
     elif made.dtype == bool:
         np.logical_and.at(made, index, updates)
+    elif made.dtype == object:
+        raise UndefinedError("scatter", f"no standard says what `{reduction}` makes of strings")
     elif made.dtype.kind in "iufc":
         _COMBINE[reduction].at(made, index, updates)
     else:  # types that numpy does not know: one by one
