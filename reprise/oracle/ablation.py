@@ -7,13 +7,17 @@ cures it, halving finds the first smallest group that does. Where disabling ever
 The order of the passes and of the trials is fixed, so the same failure always gets the same answer.
 Often two passes cure, one that breaks the program and one that only cleaned up before it (an
 `EliminateIdentity` that brings two nodes together): those that clean up are tried last.
+
+A failure that comes and goes, as one of uninitialised memory does, seems cured by whatever is
+disabled when it stays away. So the whole program, with every pass, is run before anything is
+disabled and again before a cure is believed; if it does not fail, no pass is blamed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprise.oracle.verdict import Judgement, Verdict
 
@@ -24,13 +28,15 @@ Run = Callable[[tuple[str, ...]], Judgement]
 @dataclass(frozen=True, slots=True)
 class Ablation:
     """What was found. ``cures``: the passes whose absence cures the failure, in order; empty if
-    none do. ``tried``: how many runs it took; ``complete``: whether the budget was enough.
-    ``uncovers``: another failure that appeared instead when passes were disabled."""
+    none do. ``tried``: how many runs with passes disabled it took; ``complete``: whether the budget
+    was enough. ``uncovers``: another failure that appeared instead when passes were disabled.
+    ``stable``: whether the whole program failed each time that it was run again."""
 
     cures: tuple[str, ...] = ()
     tried: int = 0
     complete: bool = True
     uncovers: str = ""
+    stable: bool = True
 
     @property
     def signature(self) -> str:
@@ -43,14 +49,23 @@ class Ablation:
             "runs": self.tried,
             "complete": self.complete,
             "uncovers": self.uncovers,
+            "stable": self.stable,
         }
 
 
 def ablate(run: Run, passes: Sequence[str], failure: Judgement, budget: int = 24) -> Ablation:
     """Find the passes to blame for ``failure`` within ``budget`` runs. ``passes``: the likeliest
-    first, among those that clean up and those that do not."""
+    first, among those that clean up and those that do not. The runs of the whole program, at most
+    two, are not counted."""
     ordered = sorted(dict.fromkeys(passes), key=lambda name: bool(_CLEANS.search(name)))
-    return _Search(run, failure, budget).search(tuple(ordered))
+    if not ordered:
+        return Ablation()
+    if not run(()).verdict.is_finding:
+        return Ablation(stable=False)
+    found = _Search(run, failure, budget).search(tuple(ordered))
+    if found.cures and not run(()).verdict.is_finding:
+        return replace(found, cures=(), stable=False)
+    return found
 
 
 _CLEANS = re.compile(
@@ -75,17 +90,16 @@ class _Search:
 
     def search(self, passes: tuple[str, ...]) -> Ablation:
         complete = True
-        if passes:
-            self.order = {name: i for i, name in enumerate(passes)}
-            try:
-                match self._try(passes):
-                    case "cured":
-                        self.best = passes
-                        self._shrink((), passes)
-                    case "other":
-                        self._split(passes)
-            except _Spent:
-                complete = False
+        self.order = {name: i for i, name in enumerate(passes)}
+        try:
+            match self._try(passes):
+                case "cured":
+                    self.best = passes
+                    self._shrink((), passes)
+                case "other":
+                    self._split(passes)
+        except _Spent:
+            complete = False
         return Ablation(self.best, len(self.seen), complete, "" if self.best else self.uncovers)
 
     def _split(self, group: tuple[str, ...]) -> bool:

@@ -150,7 +150,9 @@ class Judge:
         stage = f", stage {outcome.stage.value}" if outcome.stage else ""
         title = f"{what} in mode {outcome.mode or '?'}{stage}"
         verdict = Verdict.HANG if outcome.ended is Ended.HANG else Verdict.CRASH
+        passed = [m for m, r in outcome.results.items() if r.failure is None]
         evidence: dict[str, object] = {
+            "passes_in": passed,
             "ended": outcome.ended.value,
             "signal": outcome.signal,
             "mode": outcome.mode,
@@ -198,6 +200,7 @@ def _failed(results: Mapping[str, ModeResult], verdict: Verdict, mode: str) -> J
     crash = crash_of(failure)
     line = next(iter(failure.message.strip().splitlines()), "")
     others = [m for m, r in results.items() if m != mode and r.failure is not None]
+    passed = [m for m, r in results.items() if r.failure is None]
     evidence: dict[str, object] = {
         "mode": mode,
         "stage": failure.stage.value,
@@ -205,6 +208,7 @@ def _failed(results: Mapping[str, ModeResult], verdict: Verdict, mode: str) -> J
         "message": failure.message[:4000],
         "frames": list(failure.frames[-20:]),
         "also_fails_in": others,
+        "passes_in": passed,
     }
     title = f"{mode}, {failure.stage.value}: {failure.type}: {line[:200]}"
     signature = crash.key if verdict is Verdict.CRASH else _brief(verdict, crash)
@@ -236,9 +240,15 @@ class _Case:
         if where != judge.tested:
             return first
         base = self._baseline()
-        if judge.baseline is not None and (base is None or base.failure is not None):
+        if judge.baseline is None:
+            return self._ablated(first, base)
+        if base is None or base.failure is not None:
+            if judge.baseline not in self.outcome.results:  # the process died before it got there
+                fails = {"also_fails_in": [judge.baseline]}
+                return replace(first, evidence={**first.evidence, **fails})
             return first  # no pass is to blame for what fails without any
-        return self._ablated(first, base)
+        passes = {"passes_in": [judge.baseline]}
+        return self._ablated(replace(first, evidence={**first.evidence, **passes}), base)
 
     def _baseline(self) -> ModeResult | None:
         """The baseline's result; run now if the process died before it got there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -98,3 +99,31 @@ def test_what_is_named_cures_and_no_smaller_part_of_it_does(culprits: set[str]) 
     found = ablate(run, PASSES, FAILURE, budget=500)
     assert set(found.cures) == culprits
     assert found == ablate(run, PASSES, FAILURE, budget=500)
+
+
+@pytest.mark.parametrize("failures", range(20))
+def test_no_pass_is_blamed_for_what_does_not_fail_every_time(failures: int) -> None:
+    """A failure that stays away after some runs, whatever is disabled."""
+    left = iter([FAILURE] * failures)
+
+    def run(disabled: tuple[str, ...]) -> Judgement:
+        return next(left, FINE)
+
+    found = ablate(run, PASSES, FAILURE)
+    assert found.cures == () and found.signature == ""
+    # With everything disabled it fails the same: no pass is to blame, and nothing else is asked.
+    assert found.stable == (failures > 1)
+    assert found.evidence()["stable"] is found.stable
+
+
+@given(st.integers(0, 2**32))
+def test_the_whole_program_is_run_at_most_twice_more(seed: int) -> None:
+    random, whole = Random(seed), 0
+
+    def run(disabled: tuple[str, ...]) -> Judgement:
+        nonlocal whole
+        whole += not disabled
+        return random.choice((FAILURE, OTHER, FINE))
+
+    ablate(run, PASSES, FAILURE)
+    assert 1 <= whole <= 2

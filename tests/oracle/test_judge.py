@@ -165,6 +165,21 @@ def test_the_pass_that_is_to_blame_is_the_signature(program: Build) -> None:
     assert len([d for _, d in target.runs if d]) <= 5
 
 
+def test_no_pass_is_blamed_for_a_result_that_is_wrong_only_at_times(program: Build) -> None:
+    p = program("x: float32[2, 2]\ny = relu(x)", x=f32(1, 2, 3, 4).reshape(2, 2))
+    wrong = iter([True, False])
+
+    def optimised(given: Arrays, disabled: tuple[str, ...]) -> list[np.ndarray]:
+        y = plain(p, given)[0]
+        return [y.T.copy() if next(wrong, False) else y]
+
+    found = check(Target(p, optimised).judged(("A", "B")), Verdict.WRONG_RESULT)
+    assert found.signature == "wrong | values | float32: relu(input)"
+    assert found.evidence["ablation"] == {
+        "cures": [], "runs": 0, "complete": True, "uncovers": "", "stable": False
+    }  # fmt: skip
+
+
 # --- no verdict -----------------------------------------------------------------------------------
 
 
@@ -464,6 +479,7 @@ def test_an_optimiser_that_fails_is_a_crash_whatever_it_says(program: Build) -> 
     ]:
         found = check(Target(p, crash(type, message)).judged(), Verdict.CRASH)
         assert type in found.title
+        assert found.evidence["passes_in"] == ["unoptimised"]
 
 
 def test_a_crash_is_keyed_by_the_pass_that_cures_it(program: Build) -> None:
@@ -546,6 +562,9 @@ def test_a_process_that_dies_is_keyed_by_its_pass_too(program: Build) -> None:
 
     found = check(Judge(MODES).judge(p, died, rerun, ("Good", "Bad", "Ugly")), Verdict.CRASH)
     assert found.signature == "pass:Bad"
+    assert found.evidence["passes_in"] == ["unoptimised"]
+    found = Judge(MODES).judge(p, died, lambda **_: died, ("Good", "Bad", "Ugly"))
+    assert found.evidence["also_fails_in"] == ["unoptimised"] and not found.evidence["passes_in"]
 
 
 def test_a_crash_of_a_target_with_one_mode(program: Build) -> None:

@@ -441,6 +441,7 @@ _NAMES = {
     "noise_of_rounding": "noise that rounding explains",
     "type": "exception",
     "also_fails_in": "also fails in",
+    "passes_in": "does not fail in",
 }
 _OWN_BLOCKS = ("log", "traceback", "frames")
 
@@ -501,6 +502,8 @@ def _ablation(ablation: Mapping[str, Any]) -> list[tuple[str, Any]]:
     if isinstance(cures, list) and cures:
         said = f"{' + '.join(map(str, cures))} disabled ({runs} runs)"
         return [("cured by", tag("b", said))]
+    if ablation.get("stable") is False:
+        return [("cured by", "not known: run again as it was, it did not fail every time")]
     rest = "" if ablation.get("complete", True) else ", and not all were tried"
     uncovers = ablation.get("uncovers")
     more = f"; disabled passes uncover {uncovers}" if uncovers else ""
