@@ -28,6 +28,7 @@ from reprise.campaign.options import read_options
 from reprise.campaign.records import StoreError
 from reprise.campaign.scheduler import InProcess, LocalProcesses, Scheduler
 from reprise.campaign.source import SourceRequest
+from reprise.distill.alone import alone_in
 from reprise.oracle.verdict import Verdict
 from reprise.patterns.check import UsageError
 from reprise.solve.signatures import Signatures
@@ -63,8 +64,11 @@ class Entry:
         """Raises ValueError for what is no such line."""
         try:
             found = json.loads(line)
-            return cls(**{**found, "verdict": Verdict(found["verdict"])})
-        except (TypeError, KeyError) as error:
+            entry = cls(**{**found, "verdict": Verdict(found["verdict"])})
+            if not (isinstance(entry.signature, str) and isinstance(entry.program, str)):
+                raise TypeError("signature and program are texts")
+            return entry
+        except (TypeError, KeyError, RecursionError) as error:
             raise ValueError(f"no test of a corpus: {error}") from error
 
 
@@ -159,9 +163,10 @@ def collect(
     options = read_options(request.generation)
     limits = Limits(seconds=request.timeout, memory_mib=request.memory)
     process = TargetProcess(target, limits)
+    stack = contextlib.ExitStack()
     try:
         versions = {**process.start(), "reprise": __version__}
-        done = _prepare(path, request, versions)
+        done = stack.enter_context(_prepared(path, request, versions))
         seed = FIRST_SEED + request.seed
         source = SourceRequest(
             seed=seed,
@@ -186,6 +191,7 @@ def collect(
         else:
             scheduler = LocalProcesses(_Collecting(fuzzing), jobs)
     except BaseException:
+        stack.close()
         process.close()
         raise
     try:
@@ -199,6 +205,7 @@ def collect(
     finally:
         scheduler.close()
         process.close()
+        stack.close()
     return Corpus.open(path)
 
 
@@ -207,12 +214,22 @@ def _batches(done: int, tests: int) -> Iterator[Sequence[int]]:
         yield range(start, min(start + _BATCH, tests))
 
 
+@contextlib.contextmanager
+def _prepared(path: Path, request: CorpusRequest, versions: dict[str, str]) -> Iterator[int]:
+    """The folder, ours alone; how many tests are there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    with alone_in(path):
+        yield _prepare(path, request, versions)
+
+
 def _prepare(path: Path, request: CorpusRequest, versions: dict[str, str]) -> int:
-    """Make the folder, or see that it is one of this request; how many tests are there."""
+    """See that the folder is empty, or one of this request; how many tests are there."""
     asked = {k: v for k, v in asdict(request).items() if k not in ("tests", "timeout", "memory")}
     wanted = {"request": asked, "versions": versions}
     try:
-        path.mkdir(parents=True, exist_ok=True)
         if not (path / MANIFEST).exists():
             if any(path.iterdir()):
                 raise UsageError(f"{path}: this folder holds other files; choose another --out")
@@ -226,15 +243,21 @@ def _prepare(path: Path, request: CorpusRequest, versions: dict[str, str]) -> in
             f"{MANIFEST}); choose another --out"
         )
     whole = "".join(entry.line() for entry in _entries(path))
-    write_whole(path / TESTS, whole.encode())  # without a line that was cut off
+    try:
+        write_whole(path / TESTS, whole.encode())  # without a line that was cut off
+    except OSError as error:
+        raise StoreError(f"{path / TESTS}: {error.strerror}") from error
     return whole.count("\n")
 
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
         found = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-        return {"request": dict(found["request"]), "versions": dict(found["versions"])}
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        request, versions = dict(found["request"]), dict(found["versions"])
+        if not isinstance(request["target"], str) or not isinstance(request["seed"], int):
+            raise TypeError("a target is a text, a seed a number")
+        return {"request": request, "versions": versions}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(
             f"{path} is no corpus: {MANIFEST} cannot be read; `reprise corpus` makes one"
         ) from error
@@ -243,12 +266,13 @@ def _manifest(path: Path) -> dict[str, Any]:
 def _entries(path: Path) -> Iterator[Entry]:
     """The tests that are there. A last line without an end was being written: it is left out."""
     text = ""
-    with contextlib.suppress(FileNotFoundError):
-        text = (path / TESTS).read_text(encoding="utf-8")
-    lines = text.splitlines(keepends=True)
-    for number, line in enumerate(lines):
-        if not line.endswith("\n"):
-            return
+    try:
+        text = (path / TESTS).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StoreError(f"{path / TESTS}: {error.strerror}") from error
+    for number, line in enumerate(text.split("\n")[:-1]):
         try:
             entry = Entry.read(line)
         except ValueError as error:

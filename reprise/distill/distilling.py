@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+from reprise.distill.alone import alone_in
 from reprise.distill.asking import Answers, Asker, Spent
 from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, prepare_folder, write_folder
 from reprise.distill.generalise import Effort, Generaliser, Progress, silent
@@ -157,7 +158,27 @@ def distill_subject(
     """
     check_name(name)
     prepare_folder(folder)
-    budget = budget or Budget()
+    with alone_in(folder):
+        return _distilled_into(
+            folder, subject, signatures, limits, jobs, budget or Budget(),
+            reduce, seed, name, progress, against,
+        )  # fmt: skip
+
+
+def _distilled_into(
+    folder: Path,
+    subject: Subject,
+    signatures: Signatures,
+    limits: Limits | None,
+    jobs: int,
+    budget: Budget,
+    reduce: bool,
+    seed: int,
+    name: str,
+    progress: Progress,
+    against: Against | None,
+) -> tuple[Distilled, Path, bool]:
+    """:func:`distill_subject` in a folder that is ours alone."""
     origin = str(subject.origin)
     if reduce:
         began = time.monotonic()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.cache import write_whole
-from reprise.campaign.learned import LEARNED, Lesson
+from reprise.campaign.learned import LEARNED, Lesson, Unlearned
 from reprise.targets.process import Limits
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -30,18 +30,20 @@ _PATIENCE = 3.0
 _MOST_LESSONS = 4
 """For one signature."""
 _NICE = 5
-"""The campaign comes first."""
+"""The campaign comes first, where there is no processor left over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Teaching:
     """How lessons are made. ``seconds``: for reducing and distilling one finding; ``neighbours``:
-    programs of a rule's neighbourhood that it is held against."""
+    programs of a rule's neighbourhood that it is held against; ``spare_time``: work when nobody else
+    does, for there are no more processors than the campaign uses."""
 
     seconds: float = 300.0
     neighbours: int = 200
     limits: Limits = Limits()
     seed: int = 0
+    spare_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class BackgroundLearner:
         self._pending: set[str] = set()
         self._lessons: Counter[str] = Counter()
         self._at: tuple[str, Path] | None = None
+        self._begun: list[Path] = []
+        self._unfinished: list[Path] = []
         self._process: Any = None
         self._connection: Connection | None = None
 
@@ -79,8 +83,18 @@ class BackgroundLearner:
             self._queue.append((signature, folder))
         self._begin()
 
+    def begun(self) -> Sequence[Path]:
+        """The findings whose lessons have begun since the last call."""
+        begun, self._begun = self._begun, []
+        return begun
+
     def lessons(self) -> Sequence[Lesson]:
         """What has been learned since the last call; the next finding is begun."""
+        done = self._finished()
+        self._begin()
+        return done
+
+    def _finished(self) -> list[Lesson]:
         done: list[Lesson] = []
         if self._connection is not None and self._connection.poll():
             assert self._at is not None
@@ -96,7 +110,6 @@ class BackgroundLearner:
             else:
                 name, text = answer
                 done.append(Lesson(name, signature, text))
-        self._begin()
         return done
 
     @property
@@ -104,12 +117,23 @@ class BackgroundLearner:
         """Whether a lesson is being made, or waits."""
         return self._process is not None or bool(self._queue)
 
-    def close(self) -> None:
-        """Stop; lessons that are not finished are lost."""
-        self._queue.clear()
+    def close(self) -> Sequence[Lesson]:
+        """Stop: what has been learned since the last call; lessons that are not finished are lost,
+        and are among the unlearned."""
+        done = self._finished()
         if self._process is not None:
+            assert self._at is not None
+            self._unfinished.append(self._at[1])
             self._process.terminate()
             self._end()
+        self._unfinished += [folder for _, folder in self._queue]
+        self._queue.clear()
+        return done
+
+    def unlearned(self) -> Sequence[Unlearned]:
+        """The findings that no rule was made of: those that failed, then those not finished."""
+        failed = [Unlearned(each.folder, each.reason) for each in self.failed]
+        return [*failed, *map(Unlearned, self._unfinished)]
 
     def _begin(self) -> None:
         if self._process is not None or not self._queue:
@@ -118,6 +142,7 @@ class BackgroundLearner:
         self._connection, theirs = _SPAWN.Pipe(duplex=False)
         self._process = _SPAWN.Process(target=_teach, args=(self._at[1], self.teaching, theirs))
         self._process.start()
+        self._begun.append(self._at[1])
         theirs.close()  # so that its death is the end of the stream
 
     def _end(self) -> None:
@@ -134,8 +159,9 @@ class BackgroundLearner:
 def _teach(folder: Path, teaching: Teaching, connection: Connection) -> None:
     """The life of a process: one finding in, a rule's name and text out, or why there is none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to everybody
-    with contextlib.suppress(OSError):
-        os.nice(_NICE)
+    if teaching.spare_time:
+        with contextlib.suppress(OSError):
+            os.nice(_NICE)
     place = folder.parent.parent / LEARNED / folder.name
     try:
         answer: str | tuple[str, str] = _lesson(folder, place, teaching)

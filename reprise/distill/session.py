@@ -7,8 +7,10 @@ there, reduced further by the passes that know what operators mean.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
+from reprise.distill.alone import alone_in
 from reprise.distill.forms import UirForm
 from reprise.distill.kept import TRIALS, Report, prepare_folder, size_of, write_folder
 from reprise.distill.onnx_form import OnnxForm
@@ -35,9 +37,10 @@ def reduce_subject(
     """Reduce a subject and write what it came to into ``folder``, also where the budget is spent or
     Ctrl-C is pressed. Raises NotShown, TargetError, UsageError, OSError."""
     prepare_folder(folder)
-    keep = folder / TRIALS
-    trials, program = open_trials(subject, limits, jobs=jobs, exact=True, keep=keep)
-    with trials:
+    with ExitStack() as stack:
+        stack.enter_context(alone_in(folder))
+        trials, program = open_trials(subject, limits, jobs=jobs, exact=True, keep=folder / TRIALS)
+        stack.enter_context(trials)
         stages: list[Reduced] = []
         budget = budget or Budget()
         while True:

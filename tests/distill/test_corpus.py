@@ -66,7 +66,18 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{", "[]", '{"index": 7, "verdict": "ok"}', '{"index": 0, "verdict": "fine"}']
+    "line",
+    [
+        "{",
+        "[]",
+        "[" * 99999,
+        "\ufffd",
+        '{"index": 7, "verdict": "ok"}',
+        '{"index": 0, "verdict": "fine"}',
+        '{"index": 0, "verdict": []}',
+        '{"index": 0, "verdict": "ok", "program": 5}',
+        '{"index": 0, "verdict": "ok", "signature": null}',
+    ],
 )
 def test_a_damaged_corpus_is_refused_by_line(corpus: Corpus, tmp_path: Path, line: str) -> None:
     (tmp_path / MANIFEST).write_bytes((corpus.path / MANIFEST).read_bytes())
@@ -75,7 +86,10 @@ def test_a_damaged_corpus_is_refused_by_line(corpus: Corpus, tmp_path: Path, lin
         Corpus.open(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"request": 1})])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", "[" * 99999, json.dumps({"request": 1}), '{"request": {}, "versions": {}}'],
+)
 def test_what_is_no_corpus_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(StoreError, match="is no corpus"):

@@ -190,10 +190,10 @@ def _read(folder: Path | None) -> dict[str, Cell]:
     if folder is None or not (folder / CELLS).is_file():
         return {}
     cells = {}
-    for line in (folder / CELLS).read_text("utf-8").splitlines():
+    for line in (folder / CELLS).read_text("utf-8", "replace").splitlines():
         try:
             cell = Cell.of(json.loads(line))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
         cells[cell.key] = cell
     return cells
