@@ -32,6 +32,15 @@ class Lesson:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unlearned:
+    """A finding of which no rule was made: ``reason`` says why, or is empty if its lesson was not
+    finished."""
+
+    folder: Path
+    reason: str = ""
+
+
 class Learner(Protocol):
     """Makes rules of findings, in the background."""
 
@@ -44,12 +53,21 @@ class Learner(Protocol):
         """Such a finding. Returns at once."""
         ...
 
+    def begun(self) -> Sequence[Path]:
+        """The findings whose lessons have begun since the last call. Returns at once."""
+        ...
+
     def lessons(self) -> Sequence[Lesson]:
         """What has been learned since the last call. Returns at once."""
         ...
 
-    def close(self) -> None:
-        """Stop; what is not finished is lost."""
+    def close(self) -> Sequence[Lesson]:
+        """Stop: what has been learned since the last call of ``lessons``; what is not finished is
+        lost."""
+        ...
+
+    def unlearned(self) -> Sequence[Unlearned]:
+        """Once it is closed: the findings that no rule was made of."""
         ...
 
 

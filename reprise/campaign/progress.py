@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reprise.campaign.learned import LearnedRule
+from reprise.campaign.learned import LearnedRule, Unlearned
 from reprise.campaign.records import Confirmation, Record
 from reprise.campaign.run import Budget, Tally
 from reprise.lang.display import printable
@@ -44,6 +44,20 @@ def news(record: Record, confirmation: Confirmation | None) -> str:
 def lesson(rule: LearnedRule) -> str:
     """A learned rule in one line."""
     return printable(f"learned {rule.name}, in force from test {rule.since}: {rule.path}")
+
+
+def unlearned_lines(unlearned: Sequence[Unlearned], run: Path) -> list[str]:
+    """What no rule was made of, and the command that makes one."""
+    if not unlearned:
+        return []
+    lines = ["no rule was made of:"]
+    for each in unlearned:
+        number, reason = int(each.folder.name), " ".join(each.reason.split())
+        why = f": {reason}" if reason else ", not finished"
+        lines.append(
+            printable(f"  test {number}{why}; to do it: reprise distill {run / str(number)}")
+        )
+    return lines
 
 
 def summary_line(tally: Tally) -> str:
@@ -88,6 +102,9 @@ class PlainWatch:
     def found(self, record: Record, confirmation: Confirmation | None) -> None:
         self._say(news(record, confirmation))
 
+    def learning(self, index: int) -> None:
+        self._say(f"learning from test {index}")
+
     def learned(self, rule: LearnedRule) -> None:
         self._say(lesson(rule))
 
@@ -118,16 +135,21 @@ class LiveWatch:
     def tested(self, tally: Tally) -> None: ...
 
     def found(self, record: Record, confirmation: Confirmation | None) -> None:
-        assert self._live is not None
-        self._live.console.print(news(record, confirmation), markup=False, highlight=False)
+        self._print(news(record, confirmation))
+
+    def learning(self, index: int) -> None:
+        self._print(f"learning from test {index}")
 
     def learned(self, rule: LearnedRule) -> None:
-        assert self._live is not None
-        self._live.console.print(lesson(rule), markup=False, highlight=False)
+        self._print(lesson(rule))
 
     def ended(self) -> None:
         if self._live is not None:
             self._live.stop()
+
+    def _print(self, line: str) -> None:
+        assert self._live is not None
+        self._live.console.print(line, markup=False, highlight=False)
 
     def _table(self) -> Table:
         from rich.table import Table

@@ -17,7 +17,7 @@ from typing import Protocol
 from reprise.campaign.bench import FuzzBench, Fuzzing, Tested
 from reprise.campaign.findings import finding_files
 from reprise.campaign.interrupts import Interrupted, Interrupts, TimeIsUp
-from reprise.campaign.learned import LearnedRule, LearnedRules, Learner
+from reprise.campaign.learned import LearnedRule, LearnedRules, Learner, Lesson, Unlearned
 from reprise.campaign.records import FIRST_KEPT, Confirmation, End, Record, StoreError
 from reprise.campaign.scheduler import InProcess, LocalProcesses, Scheduler
 from reprise.campaign.store import FINDINGS, Run, finding_id
@@ -89,6 +89,10 @@ class Watch(Protocol):
         """A signature that the run had not met before; committed."""
         ...
 
+    def learning(self, index: int) -> None:
+        """A test's finding is being made a rule of from now on."""
+        ...
+
     def learned(self, rule: LearnedRule) -> None:
         """A rule is in force from now on."""
         ...
@@ -103,6 +107,7 @@ class Campaign:
     up already: it does the work if it is alone, and else runs findings again that keep a folder
     (in a target process that does nothing else). Closed at the end. ``learner``: makes rules of
     findings that no rule explains; they are in force as soon as there are tests to hand out.
+    ``unlearned``: once it has run, the findings that no rule was made of.
     """
 
     def __init__(
@@ -126,6 +131,7 @@ class Campaign:
         self.keep = keep
         self.tally = Tally(writer.next, budget, signatures=writer.findings())
         self._scheduler = scheduler
+        self.unlearned: Sequence[Unlearned] = ()
         self._learner = learner
         self._learned = LearnedRules.of(writer.path)
         self._bench = bench
@@ -158,6 +164,7 @@ class Campaign:
                     self.writer.commit(End.FAILED)
                     raise
                 self.writer.commit(end)
+            self._end_lessons()
         except StoreError as error:
             raise StoreError(
                 f"{error}\n  {self.writer.committed} tests are recorded; mend this, then: "
@@ -191,6 +198,7 @@ class Campaign:
             if lesson and self._learner is not None:
                 folder = _folder(self.writer.path, tested.record.index)
                 self._learner.found(tested.record.signature, folder)
+                self._tell_begun(self._learner)
 
     def _is_lesson(self, tested: Tested) -> bool:
         """Whether something can be learned from a test."""
@@ -247,6 +255,7 @@ class Campaign:
                 if not any(rule.is_about(name) for rule in rules) and self._learner.wants(name):
                     folder = _folder(self.writer.path, signature.first_index)
                     self._learner.found(name, folder)
+        self._tell_begun(self._learner)
 
     def _is_unavoided(self, rule: str | None) -> bool:
         """Whether the run does not steer around a defect: no rule says what it is, or the rules
@@ -258,8 +267,22 @@ class Campaign:
         """Put what was learned meanwhile into force, from test ``since`` on."""
         if self._learner is None:
             return
-        for lesson in self._learner.lessons():
+        self._put_into_force(self._learner.lessons(), since)
+        self._tell_begun(self._learner)
+
+    def _end_lessons(self) -> None:
+        """Stop learning. A rule that is ready holds if the run goes on."""
+        if self._learner is not None:
+            self._put_into_force(self._learner.close(), self.writer.next)
+            self.unlearned = self._learner.unlearned()
+
+    def _put_into_force(self, lessons: Sequence[Lesson], since: int) -> None:
+        for lesson in lessons:
             self.watch.learned(self._learned.add(lesson, since))
+
+    def _tell_begun(self, learner: Learner) -> None:
+        for folder in learner.begun():
+            self.watch.learning(int(folder.name))
 
     def _close(self) -> None:
         for part in (self._learner, self._scheduler, self._confirming, self._bench):

@@ -126,18 +126,21 @@ def fuzz(
     stopped.
     """
     from reprise.campaign.open import Request, begin, go_on
-    from reprise.campaign.progress import LiveWatch, PlainWatch
+    from reprise.campaign.progress import LiveWatch, PlainWatch, unlearned_lines
     from reprise.campaign.records import End
     from reprise.campaign.run import Budget
     from reprise.distill.learn import BackgroundLearner, Teaching
     from reprise.patterns.check import UsageError
     from reprise.targets.process import Limits
 
+    processors = len(os.sched_getaffinity(0))
+    workers = jobs or processors
+
     def learner(asked: Request) -> BackgroundLearner:
         limits = Limits(seconds=asked.timeout, memory_mib=asked.memory)
-        return BackgroundLearner(Teaching(limits=limits, seed=asked.seed))
+        busy = cluster is None and workers >= processors
+        return BackgroundLearner(Teaching(limits=limits, seed=asked.seed, spare_time=busy))
 
-    workers = jobs or os.cpu_count() or 1
     budget = Budget(tests, seconds)
     watch = LiveWatch() if wants_colour(sys.stderr) else PlainWatch()
     if resume is not None:
@@ -178,6 +181,8 @@ def fuzz(
     finally:
         campaign.writer.close()
     found = _summary(path)
+    for line in unlearned_lines(campaign.unlearned, path):
+        click.echo(line)
     if end is End.INTERRUPTED:
         click.echo(f"stopped; to go on: reprise fuzz --resume {path}")
         return Exit.INTERRUPTED

@@ -11,7 +11,7 @@ import pytest
 from reprise.campaign.bench import FuzzBench, Fuzzing
 from reprise.campaign.filing import Known
 from reprise.campaign.judging import Judging
-from reprise.campaign.learned import LearnedRules, Lesson
+from reprise.campaign.learned import LearnedRules, Lesson, Unlearned
 from reprise.campaign.open import Programs, Request, begin, go_on
 from reprise.campaign.records import End
 from reprise.campaign.run import Budget
@@ -55,8 +55,33 @@ class Pupil:
             self.asked.append(("", Path()))
         return known
 
-    def close(self) -> None:
+    def begun(self) -> Sequence[Path]:
+        return []
+
+    def close(self) -> Sequence[Lesson]:
         self.closed = True
+        return []
+
+    def unlearned(self) -> Sequence[Unlearned]:
+        return []
+
+
+class SlowPupil(Pupil):
+    """A learner that knows one answer when the run ends, and has not come to another."""
+
+    def begun(self) -> Sequence[Path]:
+        return [self.asked[-1][1]] if len(self.asked) == 1 else []
+
+    def lessons(self) -> Sequence[Lesson]:
+        return []
+
+    def close(self) -> Sequence[Lesson]:
+        self.closed = True
+        return [Lesson("lesson", self.asked[0][0], RULE)]
+
+    def unlearned(self) -> Sequence[Unlearned]:
+        assert self.closed
+        return [Unlearned(self.asked[0][1].with_name("00000099"))]
 
 
 def request(**changes: object) -> Request:
@@ -99,6 +124,17 @@ def test_the_defect_is_gone_from_then_on(learned: tuple[Path, Pupil]) -> None:
     run = Run.open(path)
     assert [f.index for f in run.findings if f.index >= rule.since] == []
     assert run.suppressed["lesson"].rejected > 0
+
+
+def test_a_lesson_that_is_ready_when_the_run_ends_is_kept(tmp_path: Path) -> None:
+    pupil, watch = SlowPupil(), Silent()
+    campaign = begin(request(budget=Budget(60)), tmp_path / "run", watch, 1, lambda asked: pupil)
+    assert campaign.run() is End.DONE
+    campaign.writer.close()
+    (rule,) = LearnedRules.of(tmp_path / "run").all()
+    assert (rule.name, rule.since) == ("lesson", 60)
+    assert watch.lessons == [int(pupil.asked[0][1].name)]
+    assert [int(each.folder.name) for each in campaign.unlearned] == [99]
 
 
 def test_a_run_without_a_learner_learns_nothing(tmp_path: Path) -> None:

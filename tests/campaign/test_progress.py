@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from reprise.campaign.progress import LiveWatch, PlainWatch, clock, news
+from reprise.campaign.learned import Unlearned
+from reprise.campaign.progress import LiveWatch, PlainWatch, clock, news, unlearned_lines
 from reprise.campaign.records import Confirmation, Record
 from reprise.campaign.run import Budget, Tally
 from reprise.oracle.verdict import Verdict
@@ -35,10 +36,12 @@ def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     watch.tested(tally())
     watch.tested(tally())
     watch.found(Record(1, Verdict.CRASH, "s", "breaks"), None)
+    watch.learning(1)
     watch.ended()
     assert said[0] == "run: from the start"
     assert said[2] == "test 1: crash: breaks"
-    assert len(said) == 3
+    assert said[3] == "learning from test 1"
+    assert len(said) == 4
     for part in ("4 tests of 10", "1 ok, 2 crash, 1 wrong result", "2 signatures", "3 candidates"):
         assert part in said[1]
 
@@ -62,6 +65,19 @@ def test_a_table_on_a_terminal() -> None:
     shown = screen.getvalue()
     for part in ("4 of 10", "1:01:40", "1 ok, 2 crash, 1 wrong result", "2 rule_a, 1 rule_b"):
         assert part in shown
+
+
+def test_what_was_not_learned_is_said_with_the_command_that_does_it() -> None:
+    unlearned = [
+        Unlearned(Path("run/findings/00000005"), "the rule was\ndiscarded"),
+        Unlearned(Path("run/findings/00000076")),
+    ]
+    assert unlearned_lines(unlearned, Path("run")) == [
+        "no rule was made of:",
+        "  test 5: the rule was discarded; to do it: reprise distill run/5",
+        "  test 76, not finished; to do it: reprise distill run/76",
+    ]
+    assert unlearned_lines([], Path("run")) == []
 
 
 def test_durations() -> None:

@@ -110,6 +110,7 @@ class Silent:
 
     def __init__(self) -> None:
         self.said: list[int] = []
+        self.lessons: list[int] = []
 
     def began(self, tally: object, path: Path) -> None: ...
 
@@ -117,6 +118,10 @@ class Silent:
 
     def found(self, record: object, confirmation: object) -> None:
         self.said.append(record.index)  # type: ignore[attr-defined]
+
+    def learning(self, index: int) -> None:
+        if index not in self.lessons:
+            self.lessons.append(index)
 
     def learned(self, rule: object) -> None: ...
 

@@ -83,16 +83,22 @@ def test_a_lesson_whose_process_dies_is_lost_and_the_next_is_begun(tmp_path: Pat
     assert lessons(learner) == []
     learner.close()
     first, second = learner.failed
+    assert [each.reason for each in learner.unlearned()] == [first.reason, second.reason]
     assert "died" in first.reason and "died" not in second.reason
 
 
-def test_closing_ends_a_lesson_at_once(run: Run) -> None:
+def test_closing_ends_a_lesson_at_once(run: Run, tmp_path: Path) -> None:
     learner = BackgroundLearner(TEACHING)
     learner.found("pass:QuickGeluFusion", folder(run))
+    later = tmp_path / "run" / "findings" / "00000003"
+    learner.found("pass:Other", later)
     process = learner._process
     began = time.monotonic()
     learner.close()
     assert time.monotonic() - began < 10
+    assert list(learner.begun()) == [folder(run)]
+    assert [each.folder for each in learner.unlearned()] == [folder(run), later]
+    assert not any(each.reason for each in learner.unlearned())
     with pytest.raises(ValueError, match="closed"):
         process.is_alive()
     assert not learner.busy
