@@ -14,7 +14,9 @@ from reprise.cli.main import Exit
 
 @click.command(short_help="Write programs, without running them.")
 @click.option("--tests", type=click.IntRange(1), metavar="N", help="How many. [default: 10]")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1), metavar="S")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1), metavar="S"
+)
 @click.option(
     "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
     help="Processes; 0: one for each processor. The programs are the same.",
