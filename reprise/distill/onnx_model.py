@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from reprise.facts.errors import ModelError
 from reprise.facts.onnx_import import Limits, import_model
+from reprise.facts.onnx_order import BadOrder, in_order
 from reprise.facts.onnx_read import read_model
 from reprise.facts.onnx_values import DTYPE_OF_CODE
 from reprise.solve.signatures import Signatures
@@ -22,7 +23,7 @@ from reprise.uir.inference import SignatureError
 from reprise.uir.program import Program
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, TensorShapeProto
 
 OPEN_EXTENT = 2
 """What an extent becomes that the model leaves open."""
@@ -55,7 +56,8 @@ class Model(Program):
 
 
 def read_proto(path: Path) -> ModelProto:
-    """The model in a file, its external data in place. Raises ModelError."""
+    """The model in a file, its external data in place. Raises ModelError, also for nodes that
+    cannot be put into an order."""
     from onnx.external_data_helper import load_external_data_for_model
 
     proto = read_model(path, _LIMITS)
@@ -63,6 +65,10 @@ def read_proto(path: Path) -> ModelProto:
         load_external_data_for_model(proto, str(path.parent))
     except Exception as error:  # whatever the helper raises, the data is not there
         raise ModelError(path, f"its external data cannot be read: {error}") from error
+    try:
+        in_order(proto.graph.node)
+    except BadOrder as error:
+        raise ModelError(path, error.message, error.hint) from error
     if proto.ByteSize() >= _TENSORS_BYTES:
         raise ModelError(path, "with its external data it is larger than 2 GiB, protobuf's limit")
     return proto
@@ -85,11 +91,15 @@ def input_types(proto: ModelProto, path: Path) -> dict[str, TensorType]:
                 path, f"input {info.name!r} has no known type", "give values with --inputs"
             )
         shape = tuple(
-            d.dim_value if d.HasField("dim_value") else (d.dim_param or None)
-            for d in tensor.shape.dim
+            d.dim_value if _is_known(d) else (d.dim_param or None) for d in tensor.shape.dim
         )
         types[info.name] = TensorType(dtype, shape)
     return types
+
+
+def _is_known(extent: TensorShapeProto.Dimension) -> bool:
+    """Whether a model says an extent: exporters write -1 for one that they leave open."""
+    return extent.HasField("dim_value") and extent.dim_value >= 0
 
 
 def closed(type: TensorType) -> TensorType:
@@ -106,7 +116,7 @@ def fixed(proto: ModelProto, inputs: Mapping[str, Array]) -> ModelProto:
     sources = [info for info in proto.graph.input if info.name in inputs]
     if all(
         info.type.tensor_type.HasField("shape")
-        and all(d.HasField("dim_value") for d in info.type.tensor_type.shape.dim)
+        and all(_is_known(d) for d in info.type.tensor_type.shape.dim)
         for info in sources
     ):
         return proto

@@ -208,3 +208,29 @@ def test_what_is_no_subject_is_refused(tmp_path: Path, file: Path) -> None:
     (tmp_path / "finding.json").unlink()
     with pytest.raises(ModelError, match=r"\.npz"):
         read(file)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ("a = Add(x, b) b = Relu(a) y = Relu(b)", "cycle"),
+        ("y = Relu(x) y = Neg(x)", "defined twice"),
+    ],
+)
+def test_nodes_without_an_order_are_no_model(tmp_path: Path, nodes: str, message: str) -> None:
+    path = tmp_path / "model.onnx"
+    head = '<ir_version: 9, opset_import: ["": 20]> g (float[2] x) => (float[2] y)'
+    onnx.save(parser.parse_model(f"{head} {{ {nodes} }}"), path)
+    with pytest.raises(ModelError, match=message):
+        read(path, "onnxruntime")
+
+
+def test_an_extent_below_zero_is_an_open_one(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    text = '<ir_version: 9, opset_import: ["": 20]> g (float[1, 3] x) => (float[1, 3] y)'
+    proto = parser.parse_model(f"{text} {{ y = Relu(x) }}")
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = -1
+    onnx.save(proto, path)
+    subject = read(path, "onnxruntime")
+    assert [form.inputs["x"].shape for form in subject.forms] == [(2, 3), (2, 3)]
