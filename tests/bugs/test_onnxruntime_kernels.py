@@ -20,7 +20,10 @@ from tests.bugs.programs import Example, examples
 from tests.conftest import ROOT
 
 onnxruntime = pytest.importorskip("onnxruntime")
-FILES = ("conv_transpose", "empty_tensors", "resize_cubic", "quick_gelu", "quantize_half")
+FILES = (
+    *("conv_transpose", "dequantize_int32", "empty_tensors", "expand", "half_cast"),
+    *("quantize_half", "quick_gelu", "resize_cubic"),
+)
 FOLDER = ROOT / "rules" / "bugs" / "onnxruntime"
 RULES = load_rules([FOLDER / f"{name}.rules" for name in (*FILES, "where_negative_zero")])
 OURS = [n for n, p in RULES.patterns.items() if p.get("target") == "onnxruntime"]
@@ -60,6 +63,8 @@ def symptoms_of(outcome: Outcome, expected: list[np.ndarray]) -> set[str]:
         if result.failure is not None:
             at_run = result.failure.stage is Stage.RUN
             found.add("crash_at_run" if at_run else "crash_at_load")
+        elif any(a.shape != b.shape for a, b in zip(result.outputs or (), expected, strict=True)):
+            found.add("wrong_shape")
         elif not all(map(same, result.outputs or (), expected)):
             found.add("wrong_result")
     return found
