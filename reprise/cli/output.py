@@ -15,6 +15,7 @@ import click
 
 from reprise.lang.diagnostics import Diagnostic
 from reprise.lang.display import HUGE_BITS, shown
+from reprise.lang.display import counted as counted  # what commands share in writing
 
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2"}
 
@@ -93,12 +94,6 @@ def show_table(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         click.echo("  ".join([*cells, row[-1]]).rstrip())
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``."""
-    plural = "es" if noun.endswith("ch") else "s"
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}{plural}"
 
 
 def replace_file(path: Path, text: str) -> None:

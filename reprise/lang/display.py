@@ -13,6 +13,12 @@ def shown(value: object) -> str:
     return str(value)
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``, ``3 matches``."""
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{plural}"
+
+
 def printable(text: str) -> str:
     """``text`` without characters that steer a terminal or reverse its direction: names come from
     models and rules, not from the user."""
