@@ -103,6 +103,10 @@ class KnownBugs:
         order = sorted(certain, key=lambda name: (not certain[name], name))
         return tuple(RuleMatch(n, self._patterns[n].title, certain[n]) for n in order)
 
+    def bugs(self, rule: str) -> tuple[str, ...]:
+        """Where the bug of a rule is reported."""
+        return tuple(self._patterns[rule].meta.get("bug", ()))
+
     def file(
         self, judgement: Judgement, matches: Collection[RuleMatch], passes: Collection[str] = ()
     ) -> str | None:

@@ -11,7 +11,7 @@ import click
 
 from reprise.cli.fuzz import Duration
 from reprise.cli.main import Exit
-from reprise.cli.output import counted, wants_colour
+from reprise.cli.output import wants_colour
 
 
 @click.command(short_help="Turn a failing program into a rule about its defect.")
@@ -83,10 +83,11 @@ def distill(
     Takes a finding's folder (or RUN/ID), a .uir program or an ONNX model, and reduces it. Then
     everything that the rule could say of it is varied, one thing at a time, and what does not
     matter to the defect is left out. The folder holds the rule with tests, and a record of every
-    experiment. Ctrl-C, and a budget that is spent, keep the best rule so far (too narrow, never
-    too wide); the same command goes on from there. At last the rule is held against programs that
-    it has not seen: where it matches one that passes, a condition is added, at most ten times; if
-    that does not help, the rule is discarded.
+    experiment. Ctrl-C, and a budget that is spent, keep the rule as far as it is, with the
+    conditions that were not tried yet; the same command goes on from there. At last the rule is
+    held against programs that it has not seen, and the run's other findings of the same defect:
+    where it matches one that passes, a condition is added, at most ten times; if that does not
+    help, the rule is discarded, unless such matches are few.
 
     Exit code: 0 distilled, 1 the rule was discarded, 2 an option or the target is bad or the
     program does not show the defect there, 130 stopped.
@@ -94,9 +95,8 @@ def distill(
     from reprise.distill.distilling import distill_subject
     from reprise.distill.reduce import Budget
     from reprise.distill.subject import read_subject
-    from reprise.distill.telling import LiveProgress, PlainProgress
-    from reprise.distill.tighten import Against, tightened_text
-    from reprise.lang.display import printable
+    from reprise.distill.telling import LiveProgress, PlainProgress, summary_lines
+    from reprise.distill.tighten import Against
     from reprise.solve.signatures import Signatures
     from reprise.targets.process import Limits
 
@@ -106,33 +106,28 @@ def distill(
         inside = read.detail is not None
         out = read.origin / "distilled" if inside else Path(f"{subject.stem}-distilled")
     live = LiveProgress() if wants_colour(sys.stderr) else None
-    with live or nullcontext():
-        done, file, interrupted = distill_subject(
-            read,
-            signatures,
-            out,
-            limits=Limits(seconds=timeout, memory_mib=memory),
-            jobs=jobs or os.cpu_count() or 1,
-            budget=Budget(runs, seconds),
-            reduce=reduce,
-            seed=seed,
-            name=name,
-            progress=live or PlainProgress(),
-            against=Against(corpus, neighbours) if corpus or neighbours else None,
+    try:
+        with live or nullcontext():
+            done, file, interrupted = distill_subject(
+                read,
+                signatures,
+                out,
+                limits=Limits(seconds=timeout, memory_mib=memory),
+                jobs=jobs or os.cpu_count() or 1,
+                budget=Budget(runs, seconds),
+                reduce=reduce,
+                seed=seed,
+                name=name,
+                progress=live or PlainProgress(),
+                against=Against(corpus, neighbours) if corpus or neighbours else None,
+            )
+    except KeyboardInterrupt:
+        click.echo(
+            f"stopped before there was a rule; the same command goes on from {out}", err=True
         )
-    record = done.record
-    for line in done.text.partition("\ntest ")[0].rstrip().splitlines():
-        click.echo(printable(line))
-    tried, triggered = record.fresh
-    click.echo(
-        f"{counted(record.asked, 'program')}, {counted(record.runs, 'run')}, "
-        f"{record.seconds:.1f} s; of {counted(tried, 'fresh program')} {triggered} trigger"
-    )
-    if not record.complete:
-        why = "stopped" if interrupted else "the budget is spent"
-        click.echo(f"not complete, at “{record.interrupted}”: {why}; the same command goes on")
-    for line in tightened_text(done.tightened) if done.tightened else ():
-        click.echo(line.removeprefix("- ").replace("**", "").replace("`", ""))
+        return Exit.INTERRUPTED
+    for line in summary_lines(done, interrupted):
+        click.echo(line)
     click.echo(f"in {file}")
     if done.discarded:
         return Exit.FOUND

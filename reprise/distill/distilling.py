@@ -8,11 +8,13 @@ it has reached is there at any time, so an interrupted call keeps its best patte
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+from reprise.campaign.filing import Known
 from reprise.distill.alone import alone_in
 from reprise.distill.asking import Answers, Asker, Spent
 from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, prepare_folder, write_folder
@@ -65,13 +67,16 @@ class Distiller:
         effort: Effort | None = None,
         name: str = "",
         version: str | None = None,
+        known: tuple[str, Sequence[str]] = ("", ()),
     ) -> None:
-        """Raises DoesNotShow unless ``trials`` say that it shows their aim; TargetError."""
+        """``known``: the rule that the program is filed under, and the bugs that it names. Raises
+        DoesNotShow unless ``trials`` say that it shows their aim; TargetError."""
         if trials.aim is None or trials.try_one(program).shown is not Shown.SAME:
             raise DoesNotShow(f"{program.name or 'the program'} does not show the defect")
         self.trials = trials
         self.name = name
         self.version = version
+        self.known, self.bugs = known
         sampling = sampling or sampling_for(trials.target, Signatures.load())
         effort = effort or Effort.for_target(trials.target)
         asker = Asker(trials, sampling, budget, answers)
@@ -92,11 +97,11 @@ class Distiller:
         assert self.trials.aim is not None
         target = self.trials.target.name
         draft = work.draft if tightened is None or tightened.draft is None else tightened.draft
-        draft = named(draft, self.name, target, self.version, self.trials.aim)
+        draft = named(draft, self.name, target, self.version, self.trials.aim, self.bugs)
         first = Case("match", "", work.triggers[0])
         text, _ = with_tests(draft, [first, *work.cases])
         triggers = tuple(s for s in work.triggers if draft.matches(s.place.around))
-        return Distilled(draft, text, work.record, triggers, tightened)
+        return Distilled(draft, text, work.record, triggers, tightened, self.known)
 
     def held_against(self, against: Against, rng: Random) -> Distilled:
         """What has been reached, tightened on programs that it has not seen; fewer of them where
@@ -180,6 +185,8 @@ def _distilled_into(
 ) -> tuple[Distilled, Path, bool]:
     """:func:`distill_subject` in a folder that is ours alone."""
     origin = str(subject.origin)
+    if against is not None and subject.detail is not None:
+        against = replace(against, finding=subject.origin)
     if reduce:
         began = time.monotonic()
         report = reduce_subject(
@@ -209,6 +216,7 @@ def _distilled_into(
             answers=answers,
             name=name,
             version=next(iter(trials.versions().values()), None),
+            known=known_as(program, trials),
         )
         interrupted = False
         try:
@@ -226,6 +234,20 @@ def _distilled_into(
             else:
                 file = write_folder(folder, done, origin, seed)
         return done, file, interrupted
+
+
+def known_as(program: Program, trials: Trials) -> tuple[str, tuple[str, ...]]:
+    """The shipped rule that a program which shows the defect is filed under, and the bugs that it
+    names; nothing if no rule says what it is. Raises TargetError."""
+    version = next(iter(trials.versions().values()), None)
+    provider = ("provider", trials.target.device)
+    known = Known(trials.target.name, version, environment=(provider,))()
+    matches = known.matches(program.graph)
+    if not matches:
+        return "", ()
+    model, examination = trials.examine(program)
+    rule = known.file(examination.judgement, matches, trials.passes(model))
+    return ("", ()) if rule is None else (rule, known.bugs(rule))
 
 
 def _left(budget: Budget, runs: int, seconds: float) -> Budget:

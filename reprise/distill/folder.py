@@ -96,6 +96,12 @@ def record_data(distilled: Distilled, origin: str, seed: int) -> dict[str, objec
     }
 
 
+_KEPT_BACK = (
+    "With intervals of 95 %, on programs that were kept back: nothing was learned from them, so a "
+    "false match or a miss among them is counted, not mended. A rule is kept with false matches "
+    "where what stands around them hides the defect, no more than one for twenty triggers "
+    "(docs/learning.md, Tightening)."
+)
 _FROM_PROGRAM = "as in the program: without it, not all programs trigger"
 
 
@@ -122,7 +128,7 @@ def record_text(distilled: Distilled, origin: str) -> str:
     )
     if distilled.tightened is not None:
         lines += ["", "## On programs that the rule had not seen", ""]
-        lines += tightened_text(distilled.tightened)
+        lines += [_KEPT_BACK, "", *tightened_text(distilled.tightened)]
     lines += ["", "## Why each condition is there", ""]
     for condition in draft.conditions:
         lines.append(f"- `{condition}`: {record.reasons.get(condition, _FROM_PROGRAM)}")

@@ -36,8 +36,8 @@ _NICE = 5
 @dataclass(frozen=True, slots=True)
 class Teaching:
     """How lessons are made. ``seconds``: for reducing and distilling one finding; ``neighbours``:
-    programs of a rule's neighbourhood that it is held against; ``spare_time``: work only when nobody
-    else does, for there are no more processors than the campaign uses."""
+    programs of a rule's neighbourhood that it is held against; ``spare_time``: work only when
+    nobody else does, for there are no more processors than the campaign uses."""
 
     seconds: float = 300.0
     neighbours: int = 200

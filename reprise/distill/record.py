@@ -71,13 +71,14 @@ class Distilled:
     """A rule made from a program that shows a defect. ``text``: the ``.rules`` file, with tests;
     ``triggers``: programs that show the defect and that the draft matches. ``tightened``: how it
     did on programs that it had not seen, if it was held against any; the draft is what came of
-    that, unless the rule was discarded."""
+    that, unless the rule was discarded. ``known``: the rule that the program was filed under."""
 
     draft: Draft
     text: str
     record: Record
     triggers: tuple[Sample, ...]
     tightened: Tightened | None = None
+    known: str = ""
 
     @property
     def discarded(self) -> bool:

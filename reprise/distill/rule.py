@@ -34,10 +34,14 @@ ADVICE: Mapping[str, str] = {"onnxruntime": "pass disabled_optimizers=[{passes}]
 """How to leave out passes, by target."""
 
 
-def metadata(target: str, version: str | None, aim: Aim) -> tuple[tuple[str, str], ...]:
-    """What is known of a defect, as the keys and values of a rule."""
-    what = aim.symptom.replace("\n", " ")
-    pairs = [("bug", f"not reported: {_shortened(what, 70)}"), ("target", target.replace("-", "_"))]
+def metadata(
+    target: str, version: str | None, aim: Aim, bugs: Sequence[str] = ()
+) -> tuple[tuple[str, str], ...]:
+    """What is known of a defect, as the keys and values of a rule. ``bugs``: where it is reported,
+    as a rule says that knows it."""
+    unreported = f"not reported: {_shortened(in_words(aim), 100)}"
+    pairs = [("bug", bug) for bug in bugs or (unreported,)]
+    pairs.append(("target", target.replace("-", "_")))
     if version is not None:
         pairs.append(("affects", f"=={version.partition('+')[0]}"))
     pairs.append(("found_by", "reprise"))
@@ -50,6 +54,13 @@ def metadata(target: str, version: str | None, aim: Aim) -> tuple[tuple[str, str
         pairs.append(("advice", ADVICE[target].format(passes=passes)))
     bare = {"target", "symptom", "verdict", "severity"}
     return tuple((key, value if key in bare else literal(value)) for key, value in pairs)
+
+
+def in_words(aim: Aim) -> str:
+    """What a defect looks like, in a line: for a crash where it is raised and its message."""
+    crash = parse_key(aim.symptom)
+    parts = aim.symptom.split(" | ") if crash is None else [crash.stage, crash.kind, crash.message]
+    return ": ".join(" ".join(part.split()) for part in parts if part.strip())
 
 
 def symptom(aim: Aim) -> str:
@@ -176,11 +187,18 @@ def check_name(name: str) -> None:
         )
 
 
-def named(draft: Draft, name: str, target: str, version: str | None, aim: Aim) -> Draft:
+def named(
+    draft: Draft,
+    name: str,
+    target: str,
+    version: str | None,
+    aim: Aim,
+    bugs: Sequence[str] = (),
+) -> Draft:
     """The draft with a name, a title and metadata."""
     return replace(
         draft,
         name=name or rule_name(target, draft, aim),
         title=rule_title(draft, aim),
-        meta=metadata(target, version, aim),
+        meta=metadata(target, version, aim, bugs),
     )

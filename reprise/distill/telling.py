@@ -1,5 +1,5 @@
 """What distilling shows while it runs: one line that changes on a terminal, a line for each step
-elsewhere. All of it goes to standard error."""
+elsewhere, on standard error; and what it came to in the end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from reprise.distill.draft import Draft
+from reprise.distill.record import Distilled
+from reprise.distill.tighten import tightened_text
+from reprise.lang.display import counted, printable
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -44,5 +47,25 @@ class LiveProgress:
 
 
 def _line(step: str, asked: int, draft: Draft) -> str:
-    nodes, conditions = len(draft.nodes), len(draft.conditions)
-    return f"{step}: {asked} programs so far, {nodes} nodes and {conditions} conditions left"
+    left = f"{counted(len(draft.nodes), 'node')} and {counted(len(draft.conditions), 'condition')}"
+    return f"{step}: {counted(asked, 'program')} so far, {left} left"
+
+
+def summary_lines(done: Distilled, interrupted: bool) -> list[str]:
+    """What distilling came to, and how to go on where it is not complete."""
+    record = done.record
+    tried, triggered = record.fresh
+    lines = done.text.partition("\ntest ")[0].rstrip().splitlines()
+    spent = f"{counted(record.asked, 'program')}, {counted(record.runs, 'run')}"
+    fresh = f"; of {counted(tried, 'fresh program')} {triggered} trigger" if tried else ""
+    lines.append(f"{spent}, {record.seconds:.1f} s{fresh}")
+    why = "stopped" if interrupted else "the budget is spent"
+    if not record.complete:
+        lines.append(f"not complete, at “{record.interrupted}”: {why}; the same command goes on")
+    elif interrupted:
+        lines.append("stopped before it was held against other programs; the same command does so")
+    if done.known:
+        lines.append(f"known already: {done.known} (reprise rules show {done.known})")
+    for line in tightened_text(done.tightened) if done.tightened else ():
+        lines.append(line.removeprefix("- ").replace("**", "").replace("`", ""))
+    return [printable(line) for line in lines]

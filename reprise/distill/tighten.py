@@ -27,17 +27,21 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+from reprise.campaign.findings import read_detail
 from reprise.campaign.metrics import Rate, rate
+from reprise.campaign.records import StoreError
 from reprise.campaign.source import SourceRequest, open_source
 from reprise.distill.conditions import Condition, Near, Place
 from reprise.distill.corpus import FIRST_SEED, Corpus
 from reprise.distill.draft import ANYTHING, Draft, conditions_of
+from reprise.distill.onnx_model import Model
 from reprise.distill.sampling import Sampling, Wish
-from reprise.distill.subject import input_values
+from reprise.distill.subject import input_values, read_subject
 from reprise.distill.trials import Shown, Trials
 from reprise.distill.witnesses import fresh_witnesses
 from reprise.facts.errors import ModelError
 from reprise.oracle.verdict import Verdict
+from reprise.patterns.check import UsageError
 from reprise.solve.signatures import Signatures
 from reprise.synth.options import Options, OptionsError
 from reprise.uir.graph import Graph
@@ -55,6 +59,7 @@ _HIDDEN = 0.05
 """Of the triggers: so many false matches may be due to what stands around them."""
 _LOOKED_AT, _KIN = 4, 10
 """False matches whose kin is tried in a round, and how many of each."""
+_MOST_FINDINGS = 40
 _NODES = 5
 _COMPANIONS = ("identity", "add", "mul", "neg", "reshape", "transpose")
 """Operators of a neighbourhood besides the rule's own."""
@@ -68,6 +73,8 @@ class Held:
     program: Program
     fails: bool
     witness: bool = False
+    finding: Path | None = None
+    """The folder that it was read from."""
 
     @property
     def graph(self) -> Graph:
@@ -121,7 +128,8 @@ class Round:
 @dataclass(frozen=True)
 class Tightened:
     """``draft`` is None if the rule was discarded, for ``reason``. ``score`` is the rule's as it
-    is in the end, ``before`` as it came. ``hidden``: false matches that were tolerated."""
+    is in the end, ``before`` as it came. ``hidden``: false matches that were tolerated. ``missed``:
+    the folders of findings of the same defect that the rule does not match."""
 
     draft: Draft | None
     rounds: tuple[Round, ...]
@@ -129,6 +137,7 @@ class Tightened:
     score: Score
     reason: str = ""
     hidden: int = 0
+    missed: tuple[Path, ...] = ()
 
 
 @dataclass
@@ -149,12 +158,14 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What to hold a rule against: a corpus, if there is one, and so many programs of the rule's
-    neighbourhood."""
+    """What to hold a rule against: a corpus, if there is one, so many programs of the rule's
+    neighbourhood and so many witnesses; if the rule was made from a ``finding`` of a run, the run's
+    other findings of the same defect."""
 
     corpus: Path | None = None
     neighbours: int = 200
     witnesses: int = 40
+    finding: Path | None = None
 
     def programs_for(
         self, draft: Draft, trials: Trials, signature: str, sampling: Sampling, rng: Random
@@ -166,6 +177,8 @@ class Against:
         held.extend(neighbourhood(draft, trials, rng, self.neighbours))
         made = [s.program for s in fresh_witnesses(draft, sampling, rng, self.witnesses)]
         held.extend(replace(each, witness=True) for each in tried(made, trials))
+        if self.finding is not None:  # programs that fail narrow no rule: they tell what it misses
+            held.tell += of_run(self.finding, trials, sampling.signatures)
         return held
 
 
@@ -192,7 +205,9 @@ def tighten(
 
     def ended(kept: Draft | None, reason: str = "", hidden: int = 0) -> Tightened:
         after = before if kept is None else score(kept, held.tell, trials)
-        return Tightened(kept, tuple(done), before, after, reason, hidden)
+        missed = [h.finding for h in held.tell if kept and not kept.matches(h.graph)]
+        missed_folders = tuple(folder for folder in missed if folder is not None)
+        return Tightened(kept, tuple(done), before, after, reason, hidden, missed_folders)
 
     while True:
         false = work.false_matches()
@@ -404,6 +419,28 @@ def of_corpus(corpus: Corpus, signature: str, signatures: Signatures) -> Iterato
             yield Held(Program(graph, values, f"corpus-{entry.index}"), fails)
 
 
+def of_run(finding: Path, trials: Trials, signatures: Signatures) -> Iterator[Held]:
+    """The findings beside one, with its signature, that still show the defect; at most a few dozen.
+    Raises StoreError if that one cannot be read."""
+    wanted = read_detail(finding).signature
+    found: list[tuple[Path, Program]] = []
+    for folder in sorted(path.parent for path in finding.parent.glob("[0-9]*/finding.json")):
+        if folder.name == finding.name or len(found) == _MOST_FINDINGS:
+            continue
+        try:
+            if read_detail(folder).signature != wanted:
+                continue
+            program = read_subject(folder, str(trials.target), signatures).forms[0]
+        except (ModelError, StoreError, UsageError):  # damaged: of no use here
+            continue
+        if not isinstance(program, Model):
+            found.append((folder, program))
+    answers = trials.try_all([program for _, program in found])
+    for (folder, program), trial in zip(found, answers, strict=True):
+        if trial.shown is Shown.SAME:
+            yield Held(program, fails=True, finding=folder)
+
+
 def neighbourhood(draft: Draft, trials: Trials, rng: Random, count: int) -> Iterator[Held]:
     """``count`` programs that are made of the rule's operators, operators of the same categories
     and a few others, unguided, tried for the defect; those about which the oracle cannot tell are
@@ -480,6 +517,7 @@ def tightened_data(tightened: Tightened) -> dict[str, object]:
             for r in tightened.rounds
         ],
         "hidden": tightened.hidden,
+        "missed_findings": [folder.name for folder in tightened.missed],
         "before": _score_data(tightened.before),
         "after": _score_data(tightened.score),
     }
@@ -514,6 +552,8 @@ def tightened_text(tightened: Tightened) -> list[str]:
         )
     if tightened.draft is None:
         lines.append(f"- **discarded**: {tightened.reason}")
+    for folder in tightened.missed:
+        lines.append(f"- does not match {folder}, a finding of the same defect: distill it as well")
     for name, found in _rates(tightened.score):
         if found.value is None:
             lines.append(f"- {name.replace('_', ' ')}: no program to tell")

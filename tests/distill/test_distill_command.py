@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from reprise.cli.main import run
 from tests.conftest import ROOT, environment
 
 pytest.importorskip("onnxruntime", "1.27")
@@ -94,6 +95,21 @@ def test_a_spent_budget_keeps_a_rule_and_says_so(tmp_path: Path) -> None:
     assert "not complete" in done.stdout
     assert reprise("rules", "test", tmp_path / "out" / "found.rules").returncode == 0
     assert "**Not complete**" in (tmp_path / "out" / "distillation.md").read_text()
+
+
+def test_ctrl_c_before_there_is_a_rule_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reprise.distill.distilling.distill_subject", stopped)
+    program = tmp_path / "swish.uir"
+    program.write_text(PROGRAM)
+    out = str(tmp_path / "out")
+    assert run(["distill", str(program), "--target", "onnxruntime", "--out", out]) == 130
+    said = capsys.readouterr().err
+    assert said == f"stopped before there was a rule; the same command goes on from {out}\n"
 
 
 def test_a_program_that_does_not_fail_is_an_error_in_one_line(tmp_path: Path) -> None:

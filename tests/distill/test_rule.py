@@ -1,0 +1,51 @@
+"""A rule's metadata, in words that a person reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reprise.distill.distilling import known_as
+from reprise.distill.rule import metadata
+from reprise.distill.subject import open_trials, read_subject
+from reprise.distill.trials import Aim
+from reprise.oracle.verdict import Verdict
+from reprise.solve.signatures import Signatures
+
+CRASH = Aim(Verdict.CRASH, "pass:X", "crash | compile | Fail |  | no kernel\n for Clip")
+WRONG = Aim(Verdict.WRONG_RESULT, "wrong | values | relu", "wrong | values | relu")
+
+
+@pytest.mark.parametrize(
+    ("aim", "words"),
+    [
+        (CRASH, "not reported: compile: Fail: no kernel for Clip"),
+        (WRONG, "not reported: wrong: values: relu"),
+    ],
+)
+def test_an_unreported_bug_is_told_in_words(aim: Aim, words: str) -> None:
+    assert dict(metadata("onnxruntime", "1.27.0", aim))["bug"] == f'"{words}"'
+
+
+def test_bugs_that_a_rule_knows_are_taken_over() -> None:
+    pairs = metadata("onnxruntime", None, CRASH, ("a/b#1", "a/b#2"))
+    assert [value for key, value in pairs if key == "bug"] == ['"a/b#1"', '"a/b#2"']
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"), [("y = swish(x)", "ort_quick_gelu_swish"), ("y = sqrt(x)", "")]
+)
+def test_the_shipped_rule_that_a_program_is_filed_under(
+    tmp_path: Path, line: str, rule: str
+) -> None:
+    pytest.importorskip("onnxruntime", "1.27")
+    signatures = Signatures.load()
+    swish, asked = tmp_path / "swish.uir", tmp_path / "asked.uir"
+    swish.write_text("x: float64[2, 3]\ny = swish(x)\n")
+    asked.write_text(f"x: float64[2, 3]\n{line}\n")
+    trials, _ = open_trials(read_subject(swish, "onnxruntime", signatures))
+    with trials:
+        program = read_subject(asked, "onnxruntime", signatures).forms[0]
+        name, bugs = known_as(program, trials)
+    assert name == rule and bool(bugs) == bool(rule)
