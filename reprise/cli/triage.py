@@ -34,7 +34,9 @@ def _ask(item: Item, /) -> Choice | None:
     from reprise.campaign.triage.session import Choice
 
     key = click.prompt(
-        _QUESTION, type=click.Choice(list(_KEYS)), default="w" if item.is_new else "s"
+        _QUESTION,
+        type=click.Choice(list(_KEYS)),
+        default="w" if item.is_new and not item.is_flaky else "s",
     )
     if _KEYS[key] == "quit":
         return None
@@ -48,7 +50,7 @@ def _ask(item: Item, /) -> Choice | None:
 @click.command(short_help="Go through a run's findings, and write bug reports.")
 @click.argument("run", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
-    "--finding", metavar="ID", help="Only this one: a finding's number, or a defect (D3)."
+    "--finding", metavar="ID", help="Only this one: any finding's number, or a defect (D3)."
 )
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
@@ -58,16 +60,22 @@ def _ask(item: Item, /) -> Choice | None:
     "--rules", "paths", multiple=True, type=click.Path(exists=True, path_type=Path),
     help="A rule file or folder, instead of the shipped bugs; may be repeated.",
 )  # fmt: skip
-@click.option("--yes", is_flag=True, help="Ask nothing: write a report on every new defect.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Ask nothing: write a report on every new defect that fails every time.",
+)
 def triage(
     run: Path, finding: str | None, out: Path | None, paths: tuple[Path, ...], yes: bool
 ) -> int:
-    """Go through the defects that a run in DIR found, the newest first, and write bug reports.
+    """Go through the defects that a run in DIR found and write bug reports.
 
-    New is what no known rule explains; then comes what one may explain, and what is furthest from
-    any rule. Each is shown with its program, the nearest rules and the condition of theirs that
-    fails. On a terminal you are asked what to do with it; otherwise, and with --yes, every new
-    defect gets a report. What was decided is kept in DIR/triage.json, and not asked again.
+    What is new to the rules comes first, whenever it was found: defects that no known rule
+    explains, then those that one may explain; among them those furthest from any rule. Each is
+    shown with its program, the nearest rules and the condition of theirs that fails. On a terminal
+    you are asked what to do with it; otherwise, and with --yes, every new defect gets a report, but
+    for those that did not fail every time that they were run again: ask for these with --finding.
+    What was decided is kept in DIR/triage.json, and not asked again.
 
     A report has the shape that the target's project asks for, and everything that a maintainer
     needs: a script, expected and actual results, the pass to blame, tolerances. A reduced version
@@ -77,23 +85,24 @@ def triage(
     """
     from reprise.campaign.store import Run
     from reprise.campaign.triage.decisions import Decisions
-    from reprise.campaign.triage.novelty import items, pick, without_folder
+    from reprise.campaign.triage.novelty import Listing
     from reprise.campaign.triage.session import REPORTS, Triage, report_all_new, still_open
     from reprise.data import data_path
     from reprise.lang.ruleset import load_rules
     from reprise.targets.discover import parse_target
 
     opened = Run.open(run)
-    target = parse_target(opened.info.target.partition("@")[0]).name
+    target = parse_target(opened.info.target.partition("@")[0])
     decisions = Decisions(run)
-    every = items(opened, load_rules(paths or (data_path("rules/bugs"),)), target)
+    listing = Listing(opened, load_rules(paths or (data_path("rules/bugs"),)), target.name)
+    every = listing.items
     chosen = still_open(every, decisions)
     if finding is not None:
-        one = pick(every, finding)
+        one = listing.pick(finding)
         if one is None:
             known = ", ".join(item.defect.id for item in every) or "none"
             raise click.UsageError(
-                f"there is no finding {finding} with a folder (defects: {known})"
+                f"there is no finding {finding} of a defect with a folder (defects: {known})"
             )
         chosen = [one]
     session = Triage(decisions, target, out or run / REPORTS)
@@ -107,9 +116,11 @@ def triage(
     else:
         written = session.go(chosen, report_all_new, watch)
     left = [item for item in still_open(every, decisions) if item.is_new]
-    lost = without_folder(opened)
+    flaky = sum(item.is_flaky for item in left)
     said = f"{counted(len(written), 'report')} written; {counted(len(left), 'new defect')} left"
-    if lost:
-        said += f"; {counted(len(lost), 'defect')} without a folder"
+    if flaky:
+        said += f" ({flaky} flaky: not written up unless asked for with --finding)"
+    if listing.without_folder:
+        said += f"; {counted(len(listing.without_folder), 'defect')} without a folder"
     click.echo(said)
     return Exit.FOUND if left else Exit.OK

@@ -23,8 +23,8 @@ from reprise.campaign.records import StoreError
 from reprise.campaign.store import Run
 from reprise.campaign.triage.bugreport import bug_report
 from reprise.campaign.triage.decisions import FILE, Decided, Decision, Decisions
-from reprise.campaign.triage.novelty import Item, items, pick
-from reprise.campaign.triage.session import Triage, report_all_new
+from reprise.campaign.triage.novelty import Item, Listing
+from reprise.campaign.triage.session import Triage, report_all_new, shown
 from reprise.campaign.writer import RunWriter
 from reprise.lang.ruleset import load_rules
 from reprise.patterns.truth import Truth
@@ -48,6 +48,7 @@ pattern clip_of_float32 "relu, clip in float32" {
     where x.dtype == float32
 }
 """
+TARGET = parse_target("onnxruntime")
 TEXTS = (TRANSPOSED, CLIPPED, TRANSPOSED, FAR, TRANSPOSED)
 
 
@@ -88,7 +89,11 @@ def run(kept: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def listed(run: Path, rules: Path) -> list[Item]:
-    return items(Run.open(run), load_rules([rules]), "onnxruntime")
+    return listing(run, rules).items
+
+
+def listing(run: Path, rules: Path) -> Listing:
+    return Listing(Run.open(run), load_rules([rules]), "onnxruntime")
 
 
 def test_the_newest_comes_first_and_the_known_last(kept: Path, rules: Path) -> None:
@@ -109,18 +114,27 @@ def test_a_near_rule_says_which_condition_fails(kept: Path, rules: Path) -> None
 
 @pytest.mark.parametrize("asked", ["²", "9" * 5000, "-1", "", "D"])
 def test_what_names_no_finding_picks_none(kept: Path, rules: Path, asked: str) -> None:
-    assert pick(listed(kept, rules), asked) is None
+    assert listing(kept, rules).pick(asked) is None
+
+
+@pytest.mark.parametrize("asked", ["4", "00000002"])
+def test_any_finding_of_a_defect_is_written_up(kept: Path, rules: Path, asked: str) -> None:
+    """Not only the one that stands for the defect."""
+    assert [item.finding.index for item in listed(kept, rules)] == [3, 1, 0]
+    one = listing(kept, rules).pick(asked)
+    assert one is not None and one.finding.index == int(asked)
+    assert one.folder.name == f"{one.finding.index:08d}" and one.defect.id == "D1"
 
 
 @pytest.mark.parametrize("asked", ["D2", "00000001", "1"])
 def test_a_finding_is_picked_by_any_of_its_names(kept: Path, rules: Path, asked: str) -> None:
-    one = pick(listed(kept, rules), asked)
+    one = listing(kept, rules).pick(asked)
     assert one is not None and one.finding.index == 1
 
 
 def test_a_report_says_what_a_maintainer_needs(kept: Path, rules: Path) -> None:
     known = listed(kept, rules)[2]
-    report = bug_report(known, "onnxruntime")
+    report = bug_report(known, TARGET)
     assert report.project == "microsoft/onnxruntime"
     for heading in ("Describe the issue", "To reproduce", "Urgency", "Platform", "Architecture"):
         assert f"### {heading}\n" in report.text
@@ -144,7 +158,7 @@ def test_a_report_says_what_a_maintainer_needs(kept: Path, rules: Path) -> None:
 def test_each_project_gets_its_own_form(
     kept: Path, rules: Path, target: str, heading: str, prefix: str
 ) -> None:
-    report = bug_report(listed(kept, rules)[1], target)
+    report = bug_report(listed(kept, rules)[1], replace(TARGET, name=target))
     assert f"### {heading}\n" in report.text
     assert report.title.startswith(prefix)
     assert report.text.startswith(f"# {report.title}\n")
@@ -171,12 +185,12 @@ def test_a_reduced_version_is_what_is_reported(run: Path, rules: Path) -> None:
     small = finding / "reduced"
     shutil.copytree(finding, small)
     (small / "program.uir").write_text(CLIPPED.replace("[4]", "[1]"))
-    item = pick(listed(run, rules), "1")
+    item = listing(run, rules).pick("1")
     assert item is not None and item.is_reduced
-    report = bug_report(item, "onnxruntime")
+    report = bug_report(item, TARGET)
     assert "float64[1]" in report.text and "was not reduced" not in report.text
     (small / "finding.json").write_text("{")
-    item = pick(listed(run, rules), "1")
+    item = listing(run, rules).pick("1")
     assert item is not None and not item.is_reduced  # a damaged one is not used
 
 
@@ -195,7 +209,103 @@ def test_a_report_that_was_asked_for_is_a_decision(
 ) -> None:
     done = reprise("triage", run, "--rules", rules, "--finding", "D2", stdin=subprocess.DEVNULL)
     assert "1 report written; 1 new defect left" in done.stdout
-    assert [one.decision for one in Decisions(run).values()] == [Decision.REPORT]
+    (made,) = Decisions(run).values()
+    assert made.decision is Decision.REPORT
+    assert made.report == "reports/00000001/report.md"  # wherever the run is moved to
+
+
+def test_a_report_elsewhere_is_kept_whole(tmp_path: Path) -> None:
+    decisions = Decisions(tmp_path / "run")
+    assert decisions.as_kept(tmp_path / "b" / "report.md") == str(tmp_path / "b" / "report.md")
+
+
+def described(item: Item, evidence: dict[str, object], **raw: object) -> Item:
+    """The item with another description."""
+    detail = replace(item.detail, evidence=evidence, raw={**item.detail.raw, **raw})
+    return replace(item, detail=detail)
+
+
+ANSWERED = {"ended": "answered", "failures": {}}
+DIED = {"ended": "died", "failures": {}}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "outcome", "where", "expected"),
+    [
+        ({"mode": "optimised"}, ANSWERED, "with optimisation, not without", "without"),
+        ({"mode": "unoptimised"}, ANSWERED, "without optimisation, not with it", "with"),
+        (
+            {"mode": "unoptimised", "also_fails_in": ["optimised"]},
+            ANSWERED, "with optimisation and without", "",
+        ),
+        ({"mode": "optimised", "passes_in": ["unoptimised"]}, DIED, "not without", "without"),
+        ({"mode": "unoptimised", "passes_in": ["optimised"]}, DIED, "not with it", "with"),
+        ({"mode": "optimised"}, DIED, "(without it, it was not run)", ""),
+    ],
+)  # fmt: skip
+def test_a_report_says_in_which_mode_it_fails(
+    kept: Path, rules: Path, evidence: dict[str, object], outcome: object, where: str, expected: str
+) -> None:
+    crash = listed(kept, rules)[1]
+    text = bug_report(described(crash, evidence, outcome=outcome), TARGET).text
+    assert where in text
+    said = f"It compiles and runs, as it does {expected} optimisation."
+    assert said in text if expected else "It compiles and runs.\n" in text
+
+
+def test_nothing_is_said_of_modes_that_a_target_does_not_have(kept: Path, rules: Path) -> None:
+    one_mode = replace(TARGET, name="tvm-cuda-compile", modes=("compiled",))
+    text = bug_report(listed(kept, rules)[1], one_mode).text
+    assert "optimisation" not in text
+
+
+def test_only_outputs_that_differ_have_a_tolerance_that_is_exceeded(
+    kept: Path, rules: Path
+) -> None:
+    wrong = listed(kept, rules)[2]
+    (difference,) = wrong.detail.evidence["differences"]
+    bounds = [{"absolute": 0.5 * n, "relative": 0.01, "strict_zero": False} for n in range(4)]
+    for kind, rows in [("values", ["output 2"]), ("shape", [])]:
+        other = {**difference, "output": 2, "kind": kind}
+        item = described(wrong, {"differences": [other]}, tolerances=bounds)
+        text = bug_report(item, TARGET).text
+        assert [line[12:20] for line in text.splitlines() if "- tolerance" in line] == [
+            f"of {row}"[:8] for row in rows
+        ]
+        assert ("1 absolute" in text) == bool(rows)
+
+
+def flaky(run: Path, number: str, agreed: int) -> None:
+    """Make a run's finding one that did not fail every time that it was run again."""
+    path = run / "findings" / number / "finding.json"
+    made = json.loads(path.read_text())
+    made["confirmation"] = {"runs": 3, "agreed": agreed, "flaky": True}
+    path.write_text(json.dumps(made))
+
+
+@pytest.mark.parametrize("agreed", [0, 2])
+def test_no_pass_is_blamed_for_what_comes_and_goes(run: Path, rules: Path, agreed: int) -> None:
+    assert "FuseReluClip" in bug_report(listed(run, rules)[1], TARGET).title
+    flaky(run, "00000001", agreed)
+    item = listed(run, rules)[1]
+    report = bug_report(item, TARGET)
+    assert "FuseReluClip" not in report.title and "not every time" in report.title
+    assert "is to blame" not in report.text and "cured without" not in report.text
+    assert f"of 3 more runs, {agreed} came to the same" in report.text
+    assert "FLAKY" in "".join(shown(item)) and "cured without" not in "".join(shown(item))
+
+
+def test_what_comes_and_goes_is_written_up_only_if_asked_for(
+    reprise: Command, run: Path, rules: Path
+) -> None:
+    flaky(run, "00000001", 0)
+    done = reprise("triage", run, "--rules", rules, "--yes", stdin=subprocess.DEVNULL)
+    assert "1 report written; 1 new defect left (1 flaky: " in done.stdout
+    assert done.returncode == 1 and not (run / "reports" / "00000001").exists()
+    item = listing(run, rules).pick("1")
+    assert item is not None
+    path = Triage(Decisions(run), TARGET, run / "reports").report(item)
+    assert path.parent.name == "00000001" and path.is_file()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +316,7 @@ def test_evidence_of_other_types_is_damage(
 ) -> None:
     path = run / "findings" / "00000001" / "finding.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "evidence": evidence}))
-    triage = Triage(Decisions(run), "onnxruntime", run / "reports")
+    triage = Triage(Decisions(run), TARGET, run / "reports")
     with pytest.raises(StoreError, match="damaged"):
         triage.go(listed(run, rules), report_all_new, Quiet())
 

@@ -14,9 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
-from reprise.campaign.findings import Detail, read_detail
-from reprise.campaign.records import Defect, End, Finding, Signature, StoreError
-from reprise.campaign.store import FINDINGS, Run
+from reprise.campaign.findings import Detail
+from reprise.campaign.records import Defect, End, Finding, Signature
+from reprise.campaign.representative import representative
+from reprise.campaign.store import Run
 from reprise.data import data_path
 from reprise.lang.declared import Pattern
 from reprise.lang.diagnostics import RulesError
@@ -27,8 +28,9 @@ from reprise.oracle.verdict import Severity, Verdict
 
 @dataclass(frozen=True)
 class Ranked:
-    """A defect, and the finding that shows it best: ``finding`` has a folder (None: none was
-    kept), ``detail`` is what stands in it, ``problem`` why it could not be read.
+    """A defect, and the finding that shows it best: ``folder`` is the finding's or its reduced
+    version's (None: none was kept), ``detail`` what stands in it, ``problem`` why it could not be
+    read.
 
     ``pattern``: the known rule's declaration, if the defect has a rule that could be loaded.
     """
@@ -36,12 +38,9 @@ class Ranked:
     defect: Defect
     pattern: Pattern | None
     finding: Finding | None
+    folder: Path | None
     detail: Detail | None
     problem: str = ""
-
-    @property
-    def folder(self) -> Path | None:
-        return None if self.finding is None else self.finding.folder
 
     @property
     def headline(self) -> str:
@@ -162,35 +161,10 @@ class Report:
 
     def _ranked(self, defect: Defect) -> Ranked:
         pattern = self.pattern(defect.rule)
-        candidates = sorted(self._findings(defect.signatures), key=_awkwardness)
-        problem = ""
-        for finding in candidates[:3]:
-            assert finding.folder is not None
-            try:
-                return Ranked(defect, pattern, finding, _detail(finding.folder))
-            except StoreError as error:
-                problem = problem or str(error)
-        best = candidates[0] if candidates else None
-        return Ranked(defect, pattern, best, None, problem)
-
-
-def _detail(folder: Path) -> Detail:
-    """A finding's description, of the form that a report relies on. Raises StoreError."""
-    detail = read_detail(folder)
-    if not isinstance(detail.evidence, dict) or not isinstance(detail.title, str):
-        raise StoreError(f"{folder / 'finding.json'}: damaged (not what a campaign writes)")
-    return detail
-
-
-def _awkwardness(finding: Finding) -> tuple[bool, int, int]:
-    """Findings that fail every time before flaky ones, short programs before long ones."""
-    assert finding.folder is not None
-    flaky = finding.confirmation is None or finding.confirmation.flaky
-    try:
-        size = (finding.folder / "program.uir").stat().st_size
-    except OSError:
-        size = 1 << 60
-    return flaky, size, finding.index
+        best = representative(self._findings(defect.signatures))
+        if best is None:
+            return Ranked(defect, pattern, None, None, None)
+        return Ranked(defect, pattern, best.finding, best.folder, best.detail, best.problem)
 
 
 _NOISE = re.compile(
@@ -216,7 +190,7 @@ def middle(text: str, width: int) -> str:
 
 def relative(folder: Path, run: Run) -> str:
     """A finding's folder as seen from the run's."""
-    return f"{FINDINGS}/{folder.name}" if folder.parent == run.path / FINDINGS else str(folder)
+    return (folder.relative_to(run.path) if folder.is_relative_to(run.path) else folder).as_posix()
 
 
 def bug_links(pattern: Pattern) -> list[tuple[str, str | None]]:

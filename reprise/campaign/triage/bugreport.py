@@ -12,14 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reprise.campaign.triage.failing import Failing
 from reprise.campaign.triage.novelty import Item
+from reprise.oracle.compare import Kind
 from reprise.oracle.verdict import Severity, Verdict
 from reprise.patterns.truth import Truth
+from reprise.targets.discover import Target
 
 SCRIPT_CHARACTERS = 12_000
 """A script of up to this size is part of the report; a longer one is attached."""
 _PROGRAM_LINES = 40
 _OPERATORS = 5
+_BY_VALUE = (Kind.VALUES.value, Kind.SIGN_OF_ZERO.value)
+"""Kinds of differences that a tolerance decides about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +119,9 @@ class BugReport:
     project: str
 
 
-def bug_report(item: Item, target: str) -> BugReport:
-    """The report on a defect of ``target`` (its name)."""
-    shape = SHAPES.get(target, _PLAIN)
+def bug_report(item: Item, target: Target) -> BugReport:
+    """The report on a defect of ``target``."""
+    shape = SHAPES.get(target.name, _PLAIN)
     parts = _Parts(item, target)
     title = shape.prefix + parts.title()
     lines = [f"# {title}", "", *_before(item, shape), ""]
@@ -132,8 +137,10 @@ def _before(item: Item, shape: Shape) -> Iterator[str]:
     """What the person who files has to know and do."""
     yield "<!--"
     yield "Before filing (this comment is not shown):"
+    if item.is_flaky:
+        yield "- IT DOES NOT HAPPEN EVERY TIME: file it only if repro.py shows it to you"
     yield "- run repro.py with the newest release, three times; it exits with 1 if it still fails"
-    words = " ".join(dict.fromkeys([*_cures(item.detail.evidence), *_operators(item)]))
+    words = " ".join(dict.fromkeys([*item.blamed, *_operators(item)]))
     tracker = f"https://github.com/{shape.project}/issues" if shape.project else "the tracker"
     yield f"- look for it in {tracker}: {words}"
     for near in item.nearest:
@@ -149,21 +156,20 @@ def _before(item: Item, shape: Shape) -> Iterator[str]:
         yield f"- {asked}"
     if not item.is_reduced:
         yield "- the program was not reduced: `reprise reduce` makes it smaller"
-    if item.detail.confirmation is not None and item.detail.confirmation.flaky:
-        yield "- it does not happen every time"
     yield "-->"
 
 
 class _Parts:
     """The parts of a report, from a finding's folder."""
 
-    def __init__(self, item: Item, target: str) -> None:
+    def __init__(self, item: Item, target: Target) -> None:
         self.item = item
-        self.target = target
+        self.target = target.name
+        self.fails = Failing.of(item.detail, target.modes)
         self.detail = item.detail
         self.evidence: Mapping[str, Any] = item.detail.evidence
         self.versions = item.detail.versions
-        self.compiler = next(iter(item.detail.versions), target)
+        self.compiler = next(iter(item.detail.versions), target.name)
 
     def part(self, name: str) -> str:
         """One part's text; empty where there is nothing to say."""
@@ -174,10 +180,13 @@ class _Parts:
 
     def title(self) -> str:
         """One line: the symptom, the pass to blame, the operators."""
-        where = " + ".join(self._passes())
+        where = " + ".join(self.item.blamed)
         after = f" after {where}" if where else ""
+        if self.fails == Failing(tested=False, baseline=True):
+            after = " without optimisation"
+        times = " (not every time)" if self.item.is_flaky else ""
         operators = ", ".join(_operators(self.item))
-        return f"{self._symptom()}{after}: {operators}"[:200]
+        return f"{self._symptom()}{after}{times}: {operators}"[:200]
 
     def attached(self) -> tuple[str, ...]:
         """The files to attach: what the script reads, and what people can look at."""
@@ -202,9 +211,6 @@ class _Parts:
         kind = str(self.evidence.get("type") or "Failure")
         return f"{kind} at {self.evidence.get('stage') or 'run'}"
 
-    def _passes(self) -> list[str]:
-        return _cures(self.evidence)
-
     def _version(self) -> str:
         return self.versions.get(self.compiler, "")
 
@@ -227,26 +233,25 @@ class _Parts:
     # --- paragraphs -------------------------------------------------------------------------------
 
     def _summary(self) -> str:
-        passes = self._passes()
-        modes = "with optimisation, not without" if self._one_mode_alone() else "in every mode"
-        said = f"{self._symptom()} with {self.compiler} {self._version()}, {modes}."
+        passes = self.item.blamed
+        modes = f", {self.fails}" if str(self.fails) else ""
+        said = f"{self._symptom()} with {self.compiler} {self._version()}{modes}."
         if passes:
             names = " and ".join(f"`{name}`" for name in passes)
             said += f" {_left_out(self.target, passes)} cures it: {names} is to blame."
+        confirmation = self.detail.confirmation
+        if confirmation is not None and confirmation.flaky:
+            said += (
+                f" **It does not happen every time**: of {confirmation.runs} more runs, "
+                f"{confirmation.agreed} came to the same."
+            )
         if self.detail.raw.get("severity") == Severity.LOW.value:
             said += " (Minor: the sign of a zero, or a rounding error that a step makes visible.)"
         return said
 
-    def _one_mode_alone(self) -> bool:
-        if self.target == "tvm-cuda-compile":
-            return False
-        return not self.evidence.get("also_fails_in")
-
     def _expected(self) -> str:
         if self.detail.verdict is not Verdict.WRONG_RESULT:
-            return "It compiles and runs" + (
-                ", as it does without optimisation." if self._one_mode_alone() else "."
-            )
+            return f"It compiles and runs{self.fails.as_elsewhere}."
         rows = [
             f"- output {d['output']}{_place(d)}: `{d['expected']}`" for d in self._differences()
         ]
@@ -288,13 +293,22 @@ class _Parts:
         ablation = self.evidence.get("ablation")
         if ablation:
             cures = ", ".join(ablation["cures"])
-            if cures:
+            if self.item.is_flaky or not ablation.get("stable", True):
+                yield (
+                    "no pass can be blamed: run again with every pass, it did not fail every time"
+                )
+            elif cures:
                 yield f"pass ablation ({ablation['runs']} runs): cured without {cures}"
             else:
                 yield f"pass ablation ({ablation['runs']} runs): no single pass is to blame"
         if self.detail.verdict is not Verdict.WRONG_RESULT:
             return
-        for number, one in enumerate(self.detail.raw.get("tolerances", ())):
+        tolerances = self.detail.raw.get("tolerances", ())
+        for difference in self._differences():
+            number = difference["output"]
+            if difference.get("kind") not in _BY_VALUE or number >= len(tolerances):
+                continue
+            one = tolerances[number]
             zeros = ", signs of zeros counted" if one.get("strict_zero") else ""
             yield (
                 f"tolerance of output {number}, by its type and the length of its sums: "
@@ -358,11 +372,6 @@ def _operators(item: Item) -> list[str]:
         return []
     names = list(dict.fromkeys(node.op for node in item.graph.nodes))
     return names[:_OPERATORS]
-
-
-def _cures(evidence: Mapping[str, Any]) -> list[str]:
-    ablation = evidence.get("ablation")
-    return list(ablation["cures"]) if ablation else []
 
 
 def _left_out(target: str, passes: Sequence[str]) -> str:

@@ -31,7 +31,8 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A decision about a defect, the finding that stood for it, a remark, and the report."""
+    """A decision about a defect, the finding that stood for it, a remark, and the report's path, as
+    seen from the run's folder if it is inside."""
 
     decision: Decision
     finding: str
@@ -68,6 +69,12 @@ class Decisions(Mapping[str, Decided]):
         made = {k: {**asdict(one), "decision": one.decision.value} for k, one in self._made.items()}
         text = json.dumps({"version": _VERSION, "decisions": made}, indent=2) + "\n"
         write_whole(self.path, text.encode())
+
+    def as_kept(self, report: Path) -> str:
+        """A report's path as it is kept: it must not depend on where the command was run, nor on
+        where the run's folder is moved to."""
+        run, path = self.path.parent.resolve(), report.resolve()
+        return (path.relative_to(run) if path.is_relative_to(run) else path).as_posix()
 
     def is_open(self, key: str) -> bool:
         """Whether nothing is decided, or only that it is not for now."""

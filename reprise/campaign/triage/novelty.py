@@ -7,14 +7,16 @@ furthest from any rule, and those with more reports. Defects of low severity com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
 
 from reprise.campaign.filing import LIMITS
-from reprise.campaign.findings import Detail, read_detail
+from reprise.campaign.findings import Detail
 from reprise.campaign.records import Defect, Finding, StoreError
+from reprise.campaign.representative import REDUCED, Shown, representative, shown
 from reprise.campaign.source import known_bugs
 from reprise.campaign.store import Run
 from reprise.datalog import LimitError
@@ -29,9 +31,6 @@ from reprise.patterns.truth import Truth
 from reprise.solve.signatures import Signatures
 from reprise.uir.graph import Graph
 from reprise.uir.text import parse_uir
-
-REDUCED = "reduced"
-"""The folder, inside a finding's, that holds its reduced version, in the same form."""
 
 _NEAREST = 3
 _SIMILAR = 0.75
@@ -78,6 +77,19 @@ class Item:
         return self.folder.name == REDUCED
 
     @property
+    def is_flaky(self) -> bool:
+        """Whether it did not fail the same way every time that it was run again."""
+        confirmation = self.detail.confirmation or self.finding.confirmation
+        return confirmation is not None and confirmation.flaky
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """The passes whose absence cures it. None for what comes and goes: it may have stayed away
+        whatever was left out."""
+        ablation = self.detail.evidence.get("ablation")
+        return () if not ablation or self.is_flaky else tuple(ablation["cures"])
+
+    @property
     def is_new(self) -> bool:
         """Whether no known bug is what happened."""
         return self.defect.rule is None
@@ -96,56 +108,48 @@ class Item:
         )
 
 
-def items(run: Run, rules: RuleSet, target: str) -> list[Item]:
-    """Every defect of a run that has a folder, the newest first. ``target``: its name, as rules
-    know it or as ``--target`` does. Raises StoreError for a damaged finding."""
-    patterns = known_bugs(rules, target)
-    matcher = Matcher(rules, patterns, LIMITS)
-    signatures = Signatures.of_symbols(rules.symbols)
-    found = []
-    for defect in run.defects:
-        finding = _standing_for(run, defect)
-        if finding is None or finding.folder is None:
-            continue
-        folder = _reduced(finding.folder)
-        detail = read_detail(folder)
-        graph, text = _program(folder, signatures)
-        nearest = () if graph is None else tuple(_nearest(graph, matcher, rules))
-        similar = tuple(d for d in run.defects if d is not defect and _alike(d, defect))
-        found.append(Item(defect, finding, folder, detail, graph, text, nearest, similar))
-    return sorted(found, key=lambda item: item.novelty)
+class Listing:
+    """A run's defects as items. ``target``: its name, as rules know it or as ``--target`` does."""
 
+    def __init__(self, run: Run, rules: RuleSet, target: str) -> None:
+        self._run, self._rules = run, rules
+        self._matcher = Matcher(rules, known_bugs(rules, target), LIMITS)
+        self._signatures = Signatures.of_symbols(rules.symbols)
 
-def without_folder(run: Run) -> list[Defect]:
-    """Defects of which nothing but a row was kept."""
-    return [d for d in run.defects if _standing_for(run, d) is None]
+    @cached_property
+    def items(self) -> list[Item]:
+        """Every defect that has a folder, the newest first. Raises StoreError where a defect's
+        findings are damaged."""
+        shown = ((d, representative(self._run.findings_of(d))) for d in self._run.defects)
+        found = [self._item(defect, one) for defect, one in shown if one is not None]
+        return sorted(found, key=lambda item: item.novelty)
 
+    @cached_property
+    def without_folder(self) -> list[Defect]:
+        """Defects of which nothing but a row was kept."""
+        having = {item.defect.id for item in self.items}
+        return [defect for defect in self._run.defects if defect.id not in having]
 
-def _standing_for(run: Run, defect: Defect) -> Finding | None:
-    """The finding to show: one that was confirmed, of the smallest program."""
-    kept = [f for f in run.findings_of(defect) if f.folder is not None and f.folder.is_dir()]
-    return min(kept, key=_size, default=None)
+    def pick(self, asked: str) -> Item | None:
+        """The item that a defect's id (``D3``) means, or the finding's, of whatever defect, that
+        its id or number does. None if there is none, or it has no folder. Raises StoreError."""
+        for item in self.items:
+            if asked == item.defect.id:
+                return item
+        for defect in self._run.defects:
+            for finding in self._run.findings_of(defect):
+                if asked and asked.zfill(len(finding.id)) == finding.id:
+                    here = finding.folder is not None and finding.folder.is_dir()
+                    return self._item(defect, shown(finding)) if here else None
+        return None
 
-
-def _size(finding: Finding) -> tuple[bool, int, str]:
-    flaky = finding.confirmation is not None and finding.confirmation.flaky
-    folder = finding.folder
-    assert folder is not None
-    program = folder / "program.uir"
-    lines = program.read_bytes().count(b"\n") if program.is_file() else 1 << 30
-    return flaky, lines, finding.id
-
-
-def _reduced(folder: Path) -> Path:
-    """The reduced version's folder, if it is whole."""
-    reduced = folder / REDUCED
-    if not (reduced / "finding.json").is_file() or not (reduced / "program.uir").is_file():
-        return folder
-    try:
-        read_detail(reduced)
-    except StoreError:
-        return folder
-    return reduced
+    def _item(self, defect: Defect, one: Shown) -> Item:
+        if one.detail is None:
+            raise StoreError(one.problem)
+        graph, text = _program(one.folder, self._signatures)
+        nearest = () if graph is None else tuple(_nearest(graph, self._matcher, self._rules))
+        similar = tuple(d for d in self._run.defects if d is not defect and _alike(d, defect))
+        return Item(defect, one.finding, one.folder, one.detail, graph, text, nearest, similar)
 
 
 def _program(folder: Path, signatures: Signatures) -> tuple[Graph | None, str]:
@@ -202,12 +206,3 @@ def _same_pass(a: str, b: str) -> bool:
 
 def _passes(signature: str) -> set[str]:
     return set(signature.removeprefix("pass:").split("+"))
-
-
-def pick(found: Sequence[Item], asked: str) -> Item | None:
-    """The item that a defect's id (``D3``), a finding's, or its number means."""
-    for item in found:
-        names = (item.defect.id, item.finding.id)
-        if asked in names or (asked and asked.zfill(len(item.finding.id)) in names):
-            return item
-    return None

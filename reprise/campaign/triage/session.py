@@ -20,6 +20,7 @@ from reprise.campaign.triage.decisions import Decided, Decision, Decisions
 from reprise.campaign.triage.novelty import Item
 from reprise.oracle.verdict import Severity
 from reprise.patterns.truth import Truth
+from reprise.targets.discover import Target
 
 REPORTS = "reports"
 """The folder of a run in which reports are, unless told otherwise."""
@@ -48,16 +49,17 @@ class Watch(Protocol):
 
 
 def report_all_new(item: Item, /) -> Choice:
-    """The decision of nobody: a report on what is new, nothing about what is known."""
-    return Choice(Decision.REPORT if item.is_new else Decision.SKIP)
+    """The decision of nobody: a report on what is new, nothing about what is known or does not
+    fail every time."""
+    return Choice(Decision.REPORT if item.is_new and not item.is_flaky else Decision.SKIP)
 
 
 @dataclass
 class Triage:
-    """A session over some items of a run, into the folder ``out``. ``target``: its name."""
+    """A session over some items of a run of ``target``, into the folder ``out``."""
 
     decisions: Decisions
-    target: str
+    target: Target
     out: Path
 
     def go(self, items: Sequence[Item], decide: Decider, watch: Watch) -> list[Path]:
@@ -84,8 +86,9 @@ class Triage:
     def report(self, item: Item, note: str = "") -> Path:
         """Write a report, and keep that it was decided. Raises StoreError for a damaged finding."""
         path = self._write(item)
+        kept = self.decisions.as_kept(path)
         self.decisions.decide(
-            item.defect.key, Decided(Decision.REPORT, item.finding.id, note, str(path))
+            item.defect.key, Decided(Decision.REPORT, item.finding.id, note, kept)
         )
         return path
 
@@ -127,7 +130,10 @@ def shown(item: Item) -> Iterator[str]:
     yield f"  {' '.join(detail.title.split())[:300]}"
     confirmation = detail.confirmation
     if confirmation is not None and confirmation.flaky:
-        yield f"  flaky: the same {confirmation.agreed} of {confirmation.runs} times"
+        yield (
+            f"  FLAKY: of {confirmation.runs} more runs, {confirmation.agreed} came to the same; "
+            "no pass can be blamed"
+        )
     for line in _differences(item):
         yield f"  {line}"
     if item.text:
@@ -149,9 +155,8 @@ def _times(defect: Defect) -> str:
 def _differences(item: Item) -> Iterator[str]:
     for one in item.detail.evidence.get("differences", ())[:2]:
         yield f"output {one['output']}: {one['actual']}, expected {one['expected']}"
-    ablation = item.detail.evidence.get("ablation")
-    if ablation and ablation["cures"]:
-        yield f"cured without: {', '.join(ablation['cures'])}"
+    if item.blamed:
+        yield f"cured without: {', '.join(item.blamed)}"
 
 
 def _near(item: Item) -> Iterator[str]:
