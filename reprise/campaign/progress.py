@@ -1,6 +1,7 @@
 """What a session shows while it runs: a live display on a terminal, a line now and then elsewhere.
 
-New signatures are told when they are committed, each once.
+The figures are of the whole run, also where it goes on; only the rate is the session's. New
+signatures are told when they are committed, each once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from reprise.campaign.learned import LearnedRule, Unlearned
 from reprise.campaign.records import Confirmation, Record
 from reprise.campaign.run import Budget, Tally
-from reprise.lang.display import printable
+from reprise.lang.display import counted, printable, shortened
 from reprise.oracle.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def news(record: Record, confirmation: Confirmation | None) -> str:
     what = NAMES[record.verdict]
     flaky = ", flaky" if confirmation is not None and confirmation.flaky else ""
     known = f", known: {record.rule}" if record.rule is not None else ""
-    title = " ".join(record.title.split())[:_TITLE]
+    title = shortened(" ".join(record.title.split()), _TITLE)
     return printable(f"test {record.index}: {what}{known}{flaky}: {title}")
 
 
@@ -61,15 +62,15 @@ def unlearned_lines(unlearned: Sequence[Unlearned], run: Path) -> list[str]:
 
 
 def summary_line(tally: Tally) -> str:
-    """A session so far in one line."""
+    """A run so far in one line."""
     verdicts = ", ".join(f"{count} {NAMES[v]}" for v, count in _verdicts(tally))
     rejected = sum(tally.rejected.values())
     parts = [
-        f"{tally.tests} tests{_of(tally.budget.tests)}",
+        f"{counted(tally.tests, 'test')}{_of(tally.budget.tests)}",
         f"{tally.rate:.0f}/s",
         verdicts or "no verdict yet",
-        f"{len(tally.signatures)} signatures",
-        f"{rejected} candidates suppressed",
+        counted(len(tally.defects), "defect"),
+        f"{counted(rejected, 'candidate')} suppressed",
     ]
     return "; ".join(parts)
 
@@ -169,15 +170,15 @@ class LiveWatch:
         row("run", str(self._path))
         row("tests", f"{tally.tests}{_of(budget.tests)}, {tally.rate:.1f} a second")
         limit = "" if budget.seconds is None else f" (the run may take {clock(budget.seconds)})"
-        row("time", clock(tally.seconds) + limit)
+        row("time", clock(tally.before + tally.seconds) + limit)
         row("verdicts", ", ".join(f"{n} {NAMES[v]}" for v, n in verdicts) or "none yet")
-        row("signatures", str(len(tally.signatures)))
+        row("defects", str(len(tally.defects)))
         shown = rejected.most_common(_RULES)
         more = len(rejected) - len(shown)
         row(
             "suppressed",
             ", ".join(f"{n} {rule}" for rule, n in shown)
-            + (f" and {more} more rules" if more > 0 else "")
+            + (f" and {counted(more, 'more rule')}" if more > 0 else "")
             or "nothing yet",
         )
         return table

@@ -132,6 +132,11 @@ class Signature:
     severity: Severity = Severity.NORMAL
 
 
+def cause(rule: str | None, signature: str) -> tuple[bool, str]:
+    """What findings of one defect have in common: one known rule, or else one signature."""
+    return (rule is not None, signature if rule is None else rule)
+
+
 @dataclass(frozen=True, slots=True)
 class Defect:
     """Findings with one cause as far as we know: one known rule, whatever it looked like, or else

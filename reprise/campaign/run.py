@@ -18,7 +18,7 @@ from reprise.campaign.bench import FuzzBench, Fuzzing, Tested
 from reprise.campaign.findings import finding_files
 from reprise.campaign.interrupts import Interrupted, Interrupts, TimeIsUp
 from reprise.campaign.learned import LearnedRule, LearnedRules, Learner, Lesson, Unlearned
-from reprise.campaign.records import FIRST_KEPT, Confirmation, End, Record, StoreError
+from reprise.campaign.records import FIRST_KEPT, Confirmation, End, Record, StoreError, cause
 from reprise.campaign.scheduler import InProcess, LocalProcesses, Scheduler
 from reprise.campaign.store import FINDINGS, Run, finding_id
 from reprise.campaign.writer import RunWriter
@@ -43,15 +43,17 @@ class Budget:
 
 @dataclass(slots=True)
 class Tally:
-    """How a session stands: for those who watch. Suppression and verdicts count this session;
-    ``tests`` and ``signatures`` the run."""
+    """How a run stands: for those who watch. ``done`` counts this session's tests, ``before`` the
+    seconds of the sessions before it; the rate is this session's; all else is of the whole run.
+    ``defects``: their causes."""
 
     tests: int = 0
     budget: Budget = field(default_factory=Budget)
     began: float = field(default_factory=time.monotonic)
+    before: float = 0.0
     done: int = 0
     verdicts: Counter[Verdict] = field(default_factory=Counter)
-    signatures: set[tuple[Verdict, str]] = field(default_factory=set)
+    defects: set[tuple[bool, str]] = field(default_factory=set)
     rejected: Counter[str] = field(default_factory=Counter)
     marks: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_MARKS))
 
@@ -75,7 +77,7 @@ class Tally:
         self.verdicts[record.verdict] += 1
         self.rejected.update(record.rejected)
         if record.verdict.is_finding:
-            self.signatures.add((record.verdict, record.signature))
+            self.defects.add(cause(record.rule, record.signature))
 
 
 class Watch(Protocol):
@@ -129,7 +131,14 @@ class Campaign:
         self.watch = watch
         self.jobs = jobs
         self.keep = keep
-        self.tally = Tally(writer.next, budget, signatures=writer.findings())
+        self.tally = Tally(
+            writer.next,
+            budget,
+            before=writer.seconds,
+            verdicts=writer.verdicts(),
+            defects=writer.defects(),
+            rejected=writer.rejected(),
+        )
         self._scheduler = scheduler
         self.unlearned: Sequence[Unlearned] = ()
         self._learner = learner

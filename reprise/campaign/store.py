@@ -28,6 +28,7 @@ from reprise.campaign.records import (
     Slice,
     StoreError,
     Suppression,
+    cause,
 )
 from reprise.oracle.verdict import Severity, Verdict
 
@@ -246,9 +247,7 @@ def _defects(signatures: tuple[Signature, ...]) -> tuple[Defect, ...]:
     groups: dict[tuple[bool, str], list[Signature]] = {}
     for signature in signatures:
         if signature.verdict.is_finding:
-            known = signature.rule is not None
-            cause = signature.rule if signature.rule is not None else signature.signature
-            groups.setdefault((known, cause), []).append(signature)
+            groups.setdefault(cause(signature.rule, signature.signature), []).append(signature)
     return tuple(
         Defect(f"D{number}", group[0].rule, tuple(group))
         for number, group in enumerate(groups.values(), 1)

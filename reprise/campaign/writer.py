@@ -30,6 +30,7 @@ import shutil
 import socket
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,6 +45,7 @@ from reprise.campaign.records import (
     Record,
     RunInfo,
     StoreError,
+    cause,
 )
 from reprise.campaign.store import (
     APPLICATION_ID,
@@ -245,10 +247,27 @@ class RunWriter:
         """Time spent fuzzing in all of the run's sessions."""
         return self._before + time.monotonic() - self._began
 
-    def findings(self) -> set[tuple[Verdict, str]]:
-        """The signatures of the defects that the run has met."""
-        keys = ((Verdict(verdict), signature) for verdict, signature, _ in self._signatures)
-        return {(verdict, signature) for verdict, signature in keys if verdict.is_finding}
+    def defects(self) -> set[tuple[bool, str]]:
+        """The causes of the defects that the run has met."""
+        return {
+            cause(rule or None, signature)
+            for verdict, signature, rule in self._signatures
+            if Verdict(verdict).is_finding
+        }
+
+    def verdicts(self) -> Counter[Verdict]:
+        """How many committed tests came to each verdict."""
+        with _plainly(self.path):
+            rows = self._database.execute("SELECT verdict, count(*) FROM tests GROUP BY verdict")
+            return Counter({Verdict(verdict): count for verdict, count in rows})
+
+    def rejected(self) -> Counter[str]:
+        """How many candidates each rule has kept away, in committed tests."""
+        with _plainly(self.path):
+            rows = self._database.execute(
+                "SELECT rule, rejected FROM suppressed WHERE rejected > 0"
+            )
+            return Counter(dict(rows))
 
     def is_new(self, record: Record) -> bool:
         """Whether the run has not met this signature before."""

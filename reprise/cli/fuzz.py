@@ -154,8 +154,8 @@ def fuzz(
         ]
         if fixed:
             raise UsageError(
-                f"--resume goes on with the options that the run began with, without "
-                f"{', '.join(fixed)}"
+                f"leave out {', '.join(fixed)}: --resume goes on with the options that the run "
+                "began with"
             )
         campaign = go_on(resume, budget, watch, workers, learner, cluster)
     else:
@@ -193,7 +193,7 @@ def _summary(path: Path) -> bool:
     """Say what the run has come to; whether anything was found."""
     from reprise.campaign.progress import NAMES, clock
     from reprise.campaign.store import Run
-    from reprise.lang.display import printable
+    from reprise.lang.display import printable, shortened
 
     run = Run.open(path)
     verdicts = ", ".join(f"{n} {NAMES[v]}" for v, n in run.verdicts.items() if n)
@@ -211,7 +211,7 @@ def _summary(path: Path) -> bool:
                 str(defect.count),
                 "/".join(NAMES[v] for v in defect.verdicts),
                 f"known: {defect.rule}" if defect.rule is not None else styled("new", "bold"),
-                printable(" ".join(defect.title.split()))[:120],
+                printable(shortened(" ".join(defect.title.split()), 120)),
             )
             for defect in sorted(run.defects, key=lambda d: -d.count)
         ]

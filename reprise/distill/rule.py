@@ -11,6 +11,7 @@ from reprise.distill.conditions import VALUE_RELATIONS, Condition, Holds, Term, 
 from reprise.distill.draft import Draft
 from reprise.distill.record import Case
 from reprise.lang.diagnostics import RulesError
+from reprise.lang.display import shortened
 from reprise.lang.ruleset import load_text
 from reprise.oracle.crash import parse_key
 from reprise.oracle.verdict import Severity, Verdict
@@ -39,7 +40,7 @@ def metadata(
 ) -> tuple[tuple[str, str], ...]:
     """What is known of a defect, as the keys and values of a rule. ``bugs``: where it is reported,
     as a rule says that knows it."""
-    unreported = f"not reported: {_shortened(in_words(aim), 100)}"
+    unreported = f"not reported: {shortened(in_words(aim), 100)}"
     pairs = [("bug", bug) for bug in bugs or (unreported,)]
     pairs.append(("target", target.replace("-", "_")))
     if version is not None:
@@ -143,7 +144,7 @@ def _tests(draft: Draft, cases: Sequence[Case]) -> str:
         return ""
     lines = [f"test {draft.name} {{"]
     for case in cases:
-        title = f" {literal(_shortened(case.title, 60))}" if case.title else ""
+        title = f" {literal(shortened(case.title, 60))}" if case.title else ""
         lines.append(f"{case.kind}{title} {{")
         lines.append(program_text(case.sample.program.graph, draft.conditions))
         lines.append("}")
@@ -172,10 +173,6 @@ def program_text(graph: Graph, conditions: Sequence[Condition] = ()) -> str:
 def _terms_of(condition: Condition) -> list[Term]:
     found = [getattr(condition, name, None) for name in ("term", "left", "right")]
     return [term for term in found if isinstance(term, Term)]
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def check_name(name: str) -> None:

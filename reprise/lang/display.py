@@ -13,6 +13,11 @@ def shown(value: object) -> str:
     return str(value)
 
 
+def shortened(text: str, most: int) -> str:
+    """``text`` in at most so many characters; where some are left out, it ends in ``…``."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
 def counted(number: int, noun: str) -> str:
     """``1 file``, ``2 files``, ``3 matches``."""
     plural = "es" if noun.endswith("ch") else "s"

@@ -79,7 +79,7 @@ def test_a_run_that_is_complete_goes_on_only_with_more(folder: Path, unguided: D
     assert "this run is complete (150 tests" in done.stderr and "larger --tests" in done.stderr
     done = fuzz(folder, "--resume run --seed 3")
     assert done.returncode == 2
-    assert "without --seed" in done.stderr
+    assert "leave out --seed" in done.stderr
 
 
 def test_a_folder_with_a_run_is_refused(folder: Path, unguided: Done) -> None:

@@ -42,7 +42,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     assert said[2] == "test 1: crash: breaks"
     assert said[3] == "learning from test 1"
     assert len(said) == 4
-    for part in ("4 tests of 10", "1 ok, 2 crash, 1 wrong result", "2 signatures", "3 candidates"):
+    for part in ("4 tests of 10", "1 ok, 2 crash, 1 wrong result", "2 defects", "3 candidates"):
         assert part in said[1]
 
 

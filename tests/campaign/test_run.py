@@ -96,6 +96,21 @@ def test_a_resumed_run_is_the_same_run(alone: Path, tmp_path: Path) -> None:
     assert [(s.first, s.next, s.jobs) for s in sessions] == [(0, 90, 2), (90, TESTS, 1)]
 
 
+def test_progress_is_that_of_the_whole_run(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    fuzz(path, 60)
+    writer = RunWriter.resume(path, 1)
+    campaign = Campaign(writer, toy_work(), Budget(90), Silent())
+    campaign.run()
+    tally, run = campaign.tally, Run.open(path)
+    writer.close()
+    assert (tally.tests, tally.done, tally.verdicts.total()) == (90, 30, 90)
+    assert dict(tally.verdicts) == {v: n for v, n in run.verdicts.items() if n}
+    assert len(tally.defects) == len(run.defects) == 3
+    assert tally.rejected == {rule: s.rejected for rule, s in run.suppressed.items()}
+    assert tally.before + tally.seconds >= run.sessions[0].seconds
+
+
 def test_a_time_budget_counts_all_sessions(tmp_path: Path) -> None:
     path = tmp_path / "run"
     assert fuzz(path, None, seconds=1.0, source=ToySource(seconds=0.01)) is End.DONE
