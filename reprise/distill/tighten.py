@@ -13,7 +13,8 @@ The programs are of three kinds. *Witnesses* are made from the rule's text: all 
 rule hardly ever: it shows that the rule costs nothing elsewhere. The *neighbourhood* is programs
 made of the rule's own operators, which come close to it all the time. Half of all is for finding
 false matches, the other half for saying how good the rule is: precision (of the programs that
-match, those that fail) and recall (of the programs that fail, those that match).
+match, those that fail) and recall (of the programs that fail, those that match). The *other
+findings* of the defect in the run that the rule was made in are for recall only.
 
 A wrong result shows on some values only. So a program that matches and passes is tried on other
 inputs before its match is called false.
