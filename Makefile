@@ -4,13 +4,19 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-# `test` leaves out what is marked slow until its time on CI is known; `make slow` runs everything.
+# What is marked slow needs torch (which is in the environment) and TVM (which has one of its own, or
+# is where REPRISE_TVM_PYTHON says). `make slow` sets TVM up; from then on, and with TESTS=slow,
+# `make test` runs everything. Where either cannot be installed or imported, make stops: tests that
+# are skipped for want of a compiler would hide what is broken.
+TVM := $(if $(REPRISE_TVM_PYTHON),,$(VENV)/.tvm)
+TESTS ?= $(if $(wildcard $(VENV)/.tvm),slow,unit)
+
 .PHONY: demo test lint types unit slow docs bench browser dev clean
 
 demo: $(VENV)/.base
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
 
-test: lint types unit docs
+test: lint types $(TESTS) docs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -21,16 +27,18 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" --durations=15
+# A file's tests stay together: they share what takes long to set up, such as a compiler's process.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=15
 
-# Minutes each: many more instances, and the compilers themselves. torch is in the environment; TVM
-# has one of its own, and its tests are skipped without it.
-slow: $(VENV)/.dev $(VENV)/.tvm
+unit: $(VENV)/.dev
+	$(PYTEST) -m "not slow"
+	@echo "What is marked slow was left out: 'make slow' sets TVM up (once) and runs it too."
+
+slow: $(VENV)/.dev $(TVM)
 	@export REPRISE_TORCH_PYTHON="$${REPRISE_TORCH_PYTHON:-$(abspath $(BIN))/python}"; \
-	tvm="$${REPRISE_TVM_PYTHON:-$(abspath $(VENV))/tvm/bin/python}"; \
-	if test -x "$$tvm"; then export REPRISE_TVM_PYTHON="$$tvm"; fi; \
-	$(BIN)/python -m pytest -n $(JOBS) --durations=15
+	export REPRISE_TVM_PYTHON="$${REPRISE_TVM_PYTHON:-$(abspath $(VENV))/tvm/bin/python}"; \
+	"$$REPRISE_TORCH_PYTHON" -c 'import torch' && "$$REPRISE_TVM_PYTHON" -c 'import tvm' && \
+	$(PYTEST)
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -65,11 +73,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.python
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev,torch]'
 	@touch $@ $(VENV)/.base
 
-# The tvm extra's packages alone, beside torch's. Where there are none, a note is all.
+# The tvm extra's packages alone, beside torch's.
 $(VENV)/.tvm: pyproject.toml | $(VENV)/.python
 	@rm -rf $(VENV)/tvm
-	@$(PYTHON) -m venv $(VENV)/tvm && \
-	$(VENV)/tvm/bin/python -m pip install -qq --disable-pip-version-check $$($(BIN)/python -c \
-	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["tvm"])') || \
-	{ rm -rf $(VENV)/tvm; echo "TVM cannot be installed here; its tests will be skipped"; }
+	$(PYTHON) -m venv $(VENV)/tvm
+	@$(VENV)/tvm/bin/python -m pip install -qq --disable-pip-version-check $$($(BIN)/python -c \
+	'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["tvm"])')
 	@touch $@
