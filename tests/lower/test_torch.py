@@ -137,7 +137,7 @@ def test_torch_computes_what_the_reference_does(op):
 @pytest.mark.slow
 @pytest.mark.parametrize("op", [op for op in OPERATORS if op not in NEVER])
 def test_torch_computes_what_the_reference_does_on_many_more(op):
-    compare_many(op, "many", 300)
+    compare_many(op, "many", 100)
 
 
 @pytest.mark.slow
