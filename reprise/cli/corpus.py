@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 from reprise.cli.fuzz import Duration
 from reprise.cli.generation import generation_options
 from reprise.cli.main import Exit
-from reprise.cli.output import counted
+from reprise.cli.output import counted, counting
 
 
 @click.command(short_help="Collect programs that no run sees, to hold rules against.")
@@ -57,8 +56,6 @@ def corpus(
     Exit code: 0 done, 2 an option, the folder or the target is bad, 130 stopped (the same command
     goes on).
     """
-    from rich.progress import Progress
-
     from reprise.campaign.progress import NAMES
     from reprise.distill.corpus import CorpusRequest, Entry, collect
     from reprise.synth.options import OptionsError
@@ -66,11 +63,10 @@ def corpus(
     given = {name: value for name, value in generation.items() if value not in (None, ())}
     request = CorpusRequest(target, tests, seed, given, timeout)
     try:
-        with Progress(transient=True, disable=not sys.stderr.isatty()) as progress:
-            task = progress.add_task("programs", total=tests)
+        with counting(tests, "test") as done:
 
             def tell(entry: Entry) -> None:
-                progress.update(task, completed=entry.index + 1)
+                done(entry.index + 1)
 
             made = collect(request, out, jobs=jobs or os.cpu_count() or 1, tell=tell)
     except OptionsError as error:

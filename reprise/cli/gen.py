@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import click
 
 from reprise.cli.generation import generation_options
 from reprise.cli.main import Exit
+from reprise.cli.output import counted, counting
 
 
 @click.command(short_help="Write programs, without running them.")
@@ -22,7 +22,7 @@ from reprise.cli.main import Exit
     help="Processes; 0: one for each processor. The programs are the same.",
 )  # fmt: skip
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Where to; a folder that was not finished is completed.")  # fmt: skip
+              help="Where to; needed, but for --witness. A folder that was not finished is completed.")  # fmt: skip
 @click.option(
     "--emit", multiple=True, type=click.Choice(["uir", "onnx", "torch", "relax"]),
     help="Besides .uir, write this too; may be repeated.",
@@ -94,21 +94,18 @@ def gen(
 def _generate(source: Any, tests: int, forms: tuple[str, ...], out: Path, jobs: int) -> int:
     import os
 
-    from rich.progress import Progress
-
     from reprise.campaign.generate import GenerationRequest, generate
 
     request = GenerationRequest(source, tests, forms, out)
     written = 0
     jobs = jobs or len(os.sched_getaffinity(0))
-    with Progress(transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("programs", total=tests)
+    with counting(tests, "program") as done:
         for _ in generate(request, jobs):
             written += 1
-            progress.update(task, advance=1)
+            done(written)
     there = tests - written
     kept = f" ({there} were there)" if there else ""
-    click.echo(f"{written} programs written to {out}{kept}")
+    click.echo(f"{counted(written, 'program')} written to {out}{kept}")
     return Exit.OK
 
 

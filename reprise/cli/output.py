@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +20,9 @@ from reprise.lang.display import HUGE_BITS, shown
 from reprise.lang.display import counted as counted  # what commands share in writing
 
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "blue": "34", "dim": "2"}
+
+_EVERY = 10.0
+"""Seconds between lines where there is no terminal."""
 
 text_or_json = click.option(
     "--format",
@@ -94,6 +99,29 @@ def show_table(rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         click.echo("  ".join([*cells, row[-1]]).rstrip())
+
+
+@contextlib.contextmanager
+def counting(total: int, noun: str) -> Iterator[Callable[[int], None]]:
+    """While entered, say on standard error how many of ``total`` are done: a bar on a terminal,
+    else a line every ten seconds. Yields what is to be told how many are."""
+    if wants_colour(sys.stderr):
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(transient=True, console=Console(stderr=True)) as progress:
+            task = progress.add_task(counted(2, noun).removeprefix("2 "), total=total)
+            yield lambda done: progress.update(task, completed=done)
+        return
+    said = time.monotonic()
+
+    def say(done: int) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _EVERY:
+            said = time.monotonic()
+            click.echo(f"{counted(done, noun)} of {total}", err=True)
+
+    yield say
 
 
 def replace_file(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
+from reprise.cli.output import counting
 from tests.conftest import ROOT, environment
 from tests.forking import forked
 
@@ -54,6 +55,17 @@ def test_a_folder_is_completed(tmp_path):
     assert "3 programs written" in again.stdout
     assert "(3 were there)" in again.stdout
     assert contents(tmp_path / "whole") == contents(tmp_path / "part")
+
+
+def test_a_slow_step_says_how_far_it_is_where_there_is_no_terminal(monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr("reprise.cli.output.time.monotonic", lambda: clock[0])
+    with counting(30, "test") as done:
+        for number in (1, 2, 3):
+            clock[0] += 6
+            done(number)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "2 tests of 30\n")
 
 
 def test_a_folder_of_another_request_is_left_alone(tmp_path):
