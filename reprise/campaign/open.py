@@ -27,6 +27,7 @@ from reprise.campaign.source import SourceRequest, known_bugs, open_source
 from reprise.campaign.store import Run
 from reprise.campaign.writer import RunWriter, utc_now
 from reprise.data import data_path
+from reprise.lang.display import counted
 from reprise.lang.ruleset import load_rules
 from reprise.patterns.check import UsageError
 from reprise.synth.generator import Generator
@@ -123,8 +124,8 @@ def go_on(
         seconds is not None and run.seconds >= seconds
     ):
         raise UsageError(
-            f"{path}: this run is complete ({run.tests} tests, {run.seconds:.0f} s); to go on, "
-            "give a larger --tests or --time (both count the whole run)"
+            f"{path}: this run is complete ({counted(run.tests, 'test')}, {run.seconds:.0f} s); "
+            "to go on, give a larger --tests or --time (both count the whole run)"
         )
     bench, info = _prepare(request, path)
     with _closing_on_error(bench):

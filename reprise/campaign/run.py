@@ -22,6 +22,7 @@ from reprise.campaign.records import FIRST_KEPT, Confirmation, End, Record, Stor
 from reprise.campaign.scheduler import InProcess, LocalProcesses, Scheduler
 from reprise.campaign.store import FINDINGS, Run, finding_id
 from reprise.campaign.writer import RunWriter
+from reprise.lang.display import counted
 from reprise.oracle.verdict import Verdict
 
 CONFIRMATIONS = 3
@@ -176,7 +177,7 @@ class Campaign:
             self._end_lessons()
         except StoreError as error:
             raise StoreError(
-                f"{error}\n  {self.writer.committed} tests are recorded; mend this, then: "
+                f"{error}\n  recorded: {counted(self.writer.committed, 'test')}; mend this, then: "
                 f"reprise fuzz --resume {self.writer.path}"
             ) from error
         finally:

@@ -21,8 +21,10 @@ from reprise.cli.output import counted, counting
     "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
     help="Processes; 0: one for each processor. The programs are the same.",
 )  # fmt: skip
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Where to; needed, but for --witness. A folder that was not finished is completed.")  # fmt: skip
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="Where to; needed, but for --witness. A folder that was not finished is completed.",
+)  # fmt: skip
 @click.option(
     "--emit", multiple=True, type=click.Choice(["uir", "onnx", "torch", "relax"]),
     help="Besides .uir, write this too; may be repeated.",

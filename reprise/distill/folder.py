@@ -17,6 +17,7 @@ from reprise.cache import write_whole
 from reprise.distill.asking import Answer
 from reprise.distill.record import Distilled, Experiment
 from reprise.distill.tighten import tightened_data, tightened_text
+from reprise.lang.display import counted
 from reprise.patterns.check import UsageError
 
 ANSWERS = "answers.jsonl"
@@ -118,7 +119,8 @@ def record_text(distilled: Distilled, origin: str) -> str:
             "",
         ]
     lines.append(
-        f"{record.asked} programs, {record.runs} runs of the target, {record.seconds:.1f} s. "
+        f"{counted(record.asked, 'program')}, {counted(record.runs, 'run')} of the target, "
+        f"{record.seconds:.1f} s. "
         + (
             f"Of {tried} fresh programs made from the rule, varied in everything at once, "
             f"{triggered} trigger."

@@ -22,6 +22,7 @@ from reprise.distill.onnx_model import Model, as_program, closed, fixed, input_t
 from reprise.distill.trials import Aim, Shown, Trials
 from reprise.facts.errors import ModelError
 from reprise.lang.diagnostics import RulesError
+from reprise.lang.display import counted
 from reprise.lang.ruleset import load_rules
 from reprise.oracle.verdict import Judgement, Severity
 from reprise.patterns.check import UsageError
@@ -167,7 +168,8 @@ def _flaky(subject: Subject) -> str:
     confirmation = None if subject.detail is None else subject.detail.confirmation
     if confirmation is None or not confirmation.flaky:
         return ""
-    return f"; it showed in {confirmation.agreed} of {confirmation.runs} runs when it was found"
+    runs = counted(confirmation.runs, "run")
+    return f"; it showed in {confirmation.agreed} of {runs} when it was found"
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from reprise.distill.subject import input_values, read_subject
 from reprise.distill.trials import Shown, Trials
 from reprise.distill.witnesses import fresh_witnesses
 from reprise.facts.errors import ModelError
+from reprise.lang.display import counted
 from reprise.oracle.verdict import Verdict
 from reprise.patterns.check import UsageError
 from reprise.solve.signatures import Signatures
@@ -215,7 +216,8 @@ def tighten(
         if not false:
             return ended(work.draft)
         if len(done) >= rounds:
-            return ended(None, f"{len(false)} matches are still false after {rounds} rounds")
+            still = counted(len(false), "false match")
+            return ended(None, f"{still} left after {counted(rounds, 'round')}")
         hidden = work.look_around(false)
         false = work.false_matches()
         found = work.separating(false)
@@ -226,7 +228,8 @@ def tighten(
         elif hidden and len(false) <= max(1, _HIDDEN * len(work.trigger_places())):
             return ended(work.draft, hidden=len(false))
         else:
-            return ended(None, f"nothing tells {len(false)} false matches from the triggers")
+            told = counted(len(false), "false match")
+            return ended(None, f"nothing tells {told} from the triggers")
 
 
 @dataclass
@@ -544,13 +547,13 @@ def tightened_text(tightened: Tightened) -> list[str]:
     lines = []
     for number, each in enumerate(tightened.rounds, 1):
         what = "nothing could be added" if each.added is None else f"added `{each.added}`"
-        gives = f", gives up {each.loses} triggers" if each.loses else ""
-        refuted = f" ({each.refuted} conditions refuted)" if each.refuted else ""
-        lines.append(f"- round {number}: {each.false} false matches; {what}{gives}{refuted}")
+        gives = f", gives up {counted(each.loses, 'trigger')}" if each.loses else ""
+        refuted = f" ({counted(each.refuted, 'condition')} refuted)" if each.refuted else ""
+        false = counted(each.false, "false match")
+        lines.append(f"- round {number}: {false}; {what}{gives}{refuted}")
     if tightened.hidden:
-        lines.append(
-            f"- {tightened.hidden} false matches are harmless only for what stands around them"
-        )
+        hidden = counted(tightened.hidden, "false match")
+        lines.append(f"- tolerated: {hidden}, harmless only for what stands around the nodes")
     if tightened.draft is None:
         lines.append(f"- **discarded**: {tightened.reason}")
     for folder in tightened.missed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import cast
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from reprise.campaign.source import SourceRequest, open_source
 from reprise.distill.conditions import Among, Condition, Holds, Near, Term, Within
 from reprise.distill.draft import Draft, DraftNode
-from reprise.distill.tighten import Held, HeldOut, Round, score, tighten
+from reprise.distill.tighten import Held, HeldOut, Round, score, tighten, tightened_text
 from reprise.distill.trials import Aim, Trials
 from reprise.oracle.verdict import Verdict
 from reprise.synth.options import Options
@@ -111,7 +110,9 @@ def test_a_rule_that_nothing_can_mend_is_discarded(programs: list[Program]) -> N
     told: list[Round] = []
     done = tighten(planted(), [matching], held, TOLD, tell=told.append)
     assert done.draft is None
-    assert "nothing tells" in done.reason
+    assert done.reason == "nothing tells 1 false match from the triggers"
+    lines = tightened_text(done)
+    assert lines[0].startswith("- round 1: 1 false match; nothing could be added")
     assert tuple(told) == done.rounds
     assert [r.added for r in told] == [None]
 

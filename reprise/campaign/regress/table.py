@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reprise.campaign.regress.cell import Cell, State
+from reprise.lang.display import counted
 
 SIGNS = {
     State.FIRES: "fires",
@@ -51,8 +52,8 @@ def totals(cells: Sequence[Cell]) -> Iterator[str]:
     for target, version in columns(cells):
         own = [c for c in cells if (c.target, c.version) == (target, version)]
         states = Counter(c.state for c in own)
-        said = ", ".join(f"{states[s]} {SIGNS[s]}" for s in State if states[s])
-        yield f"{heading(target, version)}: {len(own)} rules: {said}"
+        said = ", ".join(f"{SIGNS[s]} {states[s]}" for s in State if states[s])
+        yield f"{heading(target, version)}: {counted(len(own), 'rule')}: {said}"
 
 
 def remarks(cells: Sequence[Cell]) -> Iterator[str]:
