@@ -182,10 +182,10 @@ def test_kill_minus_nine_at_random_points(folder: Path, tmp_path: Path, unguided
         process.kill()
         process.communicate()
         done = Run.open(tmp_path / "run").tests
-        if done >= 60:
+        if done >= 150:
             break
         process = subprocess.Popen(
-            command("--resume run --tests 60 --time 1h"),
+            command("--resume run --tests 150 --time 1h"),
             cwd=tmp_path,
             env=environment(),
             stdout=subprocess.PIPE,
@@ -195,10 +195,10 @@ def test_kill_minus_nine_at_random_points(folder: Path, tmp_path: Path, unguided
         time.sleep(6)
     process.kill()
     process.communicate()
-    if Run.open(tmp_path / "run").tests < 60:
-        assert fuzz(tmp_path, "--resume run --tests 60 --time 1h").returncode == 1
+    if Run.open(tmp_path / "run").tests < 150:
+        assert fuzz(tmp_path, "--resume run --tests 150 --time 1h").returncode == 1
     whole, pieces = contents(folder / "run"), contents(tmp_path / "run")
-    if pieces["tests"] == 60:
+    if pieces["tests"] == 150:
         assert pieces["signatures"] == whole["signatures"]
         assert pieces["findings"] == whole["findings"]
 
