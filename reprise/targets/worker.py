@@ -160,9 +160,10 @@ def _clean(text: str) -> str:
 
 
 def _short(filename: str) -> str:
-    """A source file's name relative to the folder that it was imported from. The target file is
-    called the same wherever it lies: what is told of a crash must not depend on that."""
-    if sys.argv[1:2] == [filename]:
+    """A source file's name relative to the folder that it was imported from. A target file that
+    ships is called the same whether its interpreter has Reprise or not: what is told of a crash
+    must not depend on that."""
+    if os.path.dirname(filename) == os.path.dirname(__file__):
         return f"targets/{os.path.basename(filename)}"
     within = [folder for folder in sys.path if folder and filename.startswith(folder + os.sep)]
     return filename[len(max(within, key=len)) + 1 :] if within else os.path.basename(filename)

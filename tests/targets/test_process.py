@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import reprise.targets.process
 from reprise.oracle.crash import crash_of
 from reprise.targets.discover import TargetError, parse_target
-from reprise.targets.interface import Ended, Failure, Job, Outcome, Stage
+from reprise.targets.interface import Ended, Failure, Outcome, Stage
 from reprise.targets.process import Limits, TargetProcess, WorkerPool
 from tests.targets.conftest import OBEDIENT, job
 
@@ -491,15 +492,21 @@ def test_a_pool_serves_threads(tmp_path: Path) -> None:
 
 def test_a_crash_reads_the_same_wherever_the_target_file_lies(tmp_path: Path) -> None:
     """A copy of Reprise, or an interpreter without it, must not make another defect of a crash."""
-    copy = tmp_path / "elsewhere" / OBEDIENT.name
-    copy.parent.mkdir()
-    copy.write_bytes(OBEDIENT.read_bytes())
-    keys = set()
-    for file in (OBEDIENT, copy):
-        with TargetProcess(parse_target(str(file)), Limits(seconds=20)) as process:
-            outcome = process.run(Job(b"raise ValueError('bad shape')", {}, ("fast",)))
-            failure = outcome.results["fast"].failure
-            assert failure is not None
-            keys.add(crash_of(failure).key)
-    assert len(keys) == 1
-    assert OBEDIENT.name not in keys.pop()
+    here = Path(reprise.targets.process.__file__).parent
+    elsewhere = tmp_path / "copy" / "reprise" / "targets"
+    elsewhere.mkdir(parents=True)
+    for name in ("worker.py", "wire.py"):
+        (elsewhere / name).write_bytes((here / name).read_bytes())
+    (elsewhere / OBEDIENT.name).write_bytes(OBEDIENT.read_bytes())
+    program = (
+        "import importlib.util as u, sys; "
+        f"s = u.spec_from_file_location('worker', {str(elsewhere / 'worker.py')!r}); "
+        "m = u.module_from_spec(s); s.loader.exec_module(m); "
+        f"print(m._short({str(elsewhere / OBEDIENT.name)!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == f"targets/{OBEDIENT.name}"
+    key = crash_of(Failure(Stage.RUN, "Fail", "bad shape", (f"targets/{OBEDIENT.name}:run",))).key
+    assert OBEDIENT.name not in key
