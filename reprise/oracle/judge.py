@@ -19,6 +19,7 @@ from zlib import crc32
 
 import numpy as np
 
+from reprise.lang.display import shortened
 from reprise.oracle.ablation import Ablation, ablate
 from reprise.oracle.choices import inadmissible
 from reprise.oracle.classify import blame
@@ -210,7 +211,7 @@ def _failed(results: Mapping[str, ModeResult], verdict: Verdict, mode: str) -> J
         "also_fails_in": others,
         "passes_in": passed,
     }
-    title = f"{mode}, {failure.stage.value}: {failure.type}: {line[:200]}"
+    title = f"{mode}, {failure.stage.value}: {failure.type}: {shortened(line, 200)}"
     signature = crash.key if verdict is Verdict.CRASH else _brief(verdict, crash)
     return Judgement(verdict, signature, title, evidence)
 

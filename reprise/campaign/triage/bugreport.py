@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reprise.campaign.report.summary import middle
 from reprise.campaign.triage.failing import Failing
 from reprise.campaign.triage.novelty import Item
+from reprise.lang.display import shortened
 from reprise.oracle.compare import Kind
 from reprise.oracle.verdict import Severity, Verdict
 from reprise.patterns.truth import Truth
@@ -186,7 +188,7 @@ class _Parts:
             after = " without optimisation"
         times = " (not every time)" if self.item.is_flaky else ""
         operators = ", ".join(_operators(self.item))
-        return f"{self._symptom()}{after}{times}: {operators}"[:200]
+        return shortened(f"{self._symptom()}{after}{times}: {operators}", 200)
 
     def attached(self) -> tuple[str, ...]:
         """The files to attach: what the script reads, and what people can look at."""
@@ -273,7 +275,7 @@ class _Parts:
         if self.evidence.get("signal"):
             return f"The process ends: {self.evidence['signal']}."
         message = str(self.evidence.get("message") or self.detail.title).strip()
-        return f"```text\n{self.evidence.get('type', '')}: {message[:2000]}\n```"
+        return f"```text\n{self.evidence.get('type', '')}: {shortened(message, 2000)}\n```"
 
     def _differences(self) -> Sequence[Mapping[str, Any]]:
         found: Sequence[Mapping[str, Any]] = self.evidence.get("differences", ())
@@ -334,7 +336,7 @@ class _Parts:
             yield f"on perturbed inputs the optimised result is above {above} times, below {below}"
 
     def _program(self) -> str:
-        lines = [line[:160] for line in self.item.text.rstrip().splitlines()]
+        lines = [shortened(line, 160) for line in self.item.text.rstrip().splitlines()]
         more = len(lines) - _PROGRAM_LINES
         shown = lines[:_PROGRAM_LINES] + ([f"// {more} more lines"] if more > 0 else [])
         return "\n".join(["The program:", "", "```text", *shown, "```"]) if lines else ""
@@ -395,4 +397,4 @@ def _extent(difference: Mapping[str, Any]) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split()).replace("-->", "")[:300]
+    return middle(text, 300).replace("-->", "")

@@ -15,9 +15,11 @@ from typing import Protocol
 
 from reprise.cache import write_whole
 from reprise.campaign.records import Defect, StoreError
+from reprise.campaign.report.summary import middle
 from reprise.campaign.triage.bugreport import bug_report
 from reprise.campaign.triage.decisions import Decided, Decision, Decisions
 from reprise.campaign.triage.novelty import Item
+from reprise.lang.display import shortened
 from reprise.oracle.verdict import Severity
 from reprise.patterns.truth import Truth
 from reprise.targets.discover import Target
@@ -127,7 +129,7 @@ def shown(item: Item) -> Iterator[str]:
     low = ", minor" if defect.severity is Severity.LOW else ""
     state = "new" if item.is_new else f"known: {defect.rule}"
     yield f"{defect.id}, finding {item.finding.id}: {what}{low}, {state}, {_times(defect)}"
-    yield f"  {' '.join(detail.title.split())[:300]}"
+    yield f"  {_line(detail.title)}"
     confirmation = detail.confirmation
     if confirmation is not None and confirmation.flaky:
         yield (
@@ -139,13 +141,17 @@ def shown(item: Item) -> Iterator[str]:
     if item.text:
         yield f"  the program{' (reduced)' if item.is_reduced else ''}:"
         lines = item.text.rstrip().splitlines()
-        yield from (f"    {line[:120]}" for line in lines[:_PROGRAM_LINES])
+        yield from (f"    {shortened(line, 120)}" for line in lines[:_PROGRAM_LINES])
         if len(lines) > _PROGRAM_LINES:
             yield f"    ... {len(lines) - _PROGRAM_LINES} more lines in {item.folder}/program.uir"
     yield from _near(item)
     for other in item.similar:
-        yield f"  alike in this run: {other.id}: {' '.join(other.title.split())[:160]}"
+        yield f"  alike in this run: {other.id}: {_line(other.title)}"
     yield f"  in {item.folder}"
+
+
+def _line(text: str) -> str:
+    return middle(text, 300)
 
 
 def _times(defect: Defect) -> str:
@@ -170,4 +176,4 @@ def _near(item: Item) -> Iterator[str]:
                 said = f"may match: {near.why}"
             case Truth.NO:
                 said = f"{near.met} of {near.conditions} conditions, not {near.why}"
-        yield f"  {near.rule} ({near.title}): {' '.join(said.split())[:300]}"
+        yield f"  {near.rule} ({near.title}): {_line(said)}"
