@@ -123,8 +123,23 @@ def parse_environment(pairs: Iterable[str]) -> dict[str, Scalar]:
     return environment
 
 
+def _models_in(folder: Path) -> Iterator[Path]:
+    """The models in a folder and those below it, but for hidden folders and Python environments.
+    A finding's folder has its program twice: only the model counts."""
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        if "pyvenv.cfg" in files and here != folder:
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        twice = {"program.uir"} if {"finding.json", "model.onnx"} <= set(files) else set()
+        # a link to a folder is among the folders
+        yield from (here / n for n in files if Path(n).suffix in MODEL_SUFFIXES and n not in twice)
+
+
 def find_models(arguments: Sequence[str]) -> list[Path]:
-    """Files as they are, folders searched for models, globs expanded; in order, without repeats.
+    """Files as they are, folders searched for models (not hidden ones inside, nor Python
+    environments), globs expanded; in order, without repeats.
 
     Raises UsageError for a path that names nothing.
     """
@@ -132,9 +147,7 @@ def find_models(arguments: Sequence[str]) -> list[Path]:
     for argument in arguments:
         path = Path(argument)
         if path.is_dir():
-            inside = sorted(
-                p for p in path.rglob("*") if p.suffix in MODEL_SUFFIXES and not p.is_dir()
-            )
+            inside = sorted(_models_in(path))
             if not inside and len(arguments) == 1:
                 raise UsageError(f"{argument}: no .onnx or .uir file in this folder")
             found += inside or [path]
@@ -228,13 +241,31 @@ class Checker:
         if not (self.rules.patterns or self.constraints or self.denies):
             raise UsageError("there is no pattern among these rules: nothing to look for")
         self.patterns = select_patterns(self.rules, options.target) if self.rules.patterns else []
-        self.warnings = unknown_environment(options.environment, self.rules)
+        self.warnings = (
+            *unknown_environment(options.environment, self.rules),
+            *self._unknown_version(),
+        )
         self._matcher = Matcher(self.rules, self.patterns, options.limits)
         self._violations = [violation_pattern(constraint) for constraint in self.constraints]
         self._guard = (
             Matcher(self.rules, self._violations, options.limits) if self._violations else None
         )
         self._denials = Denials(self.rules, self.denies, options.limits) if self.denies else None
+
+    def _unknown_version(self) -> Iterator[str]:
+        """A warning if the rules about the target are all of other versions: the version may be
+        mistyped, or newer than the rules."""
+        target = self.options.target
+        if target is None or target.version is None or self.patterns or not self.rules.patterns:
+            return
+        named = [
+            Version(one.version)
+            for pattern in select_patterns(self.rules, Target(target.name))
+            for one in SpecifierSet(pattern.get("affects") or "")
+            if not one.version.endswith(".*")
+        ]
+        newest = f", the newest that they name is {max(named)}" if named else ""
+        yield f"--target {target.name}=={target.version}: no rule is about this version{newest}"
 
     @property
     def rule_count(self) -> int:

@@ -20,7 +20,7 @@ from reprise.lang.diagnostics import Diagnostic, RulesError, Severity
 from reprise.lang.ruleset import RuleSet
 from reprise.lang.symbols import suggest
 from reprise.patterns.explain import reason
-from reprise.patterns.match import Matcher
+from reprise.patterns.match import Matcher, node_name
 from reprise.patterns.truth import Truth
 from reprise.solve.signatures import Signatures
 from reprise.uir.text import read_givens, read_graph
@@ -178,7 +178,8 @@ class _Runner:
             case "match":
                 return "no match: the pattern's nodes and flow occur nowhere in this graph"
             case "no_match" if sure:
-                nodes = ", ".join(f"{k} = #{v}" for k, v in sure[0].nodes.items())
+                names = {node.id: node_name(found.graph, node) for node in found.graph.nodes}
+                nodes = ", ".join(f"{k} = {names[i]}" for k, i in sure[0].nodes.items())
                 return f"it matches: {nodes}"
             case "no_match" if open_ones:
                 return f"it matches possibly: {reason(open_ones[0], found, *told)}"

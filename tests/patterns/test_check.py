@@ -177,3 +177,31 @@ def test_a_dangling_link_is_an_error_of_its_own(folder: Path) -> None:
 def test_globs_are_expanded_once(folder: Path) -> None:
     found = find_models([str(folder / "*.uir"), str(folder / "a.uir")])
     assert [p.name for p in found] == ["a.uir", "b.uir", "d.uir"]
+
+
+def test_a_folder_s_environments_and_second_copies_are_left_out(tmp_path: Path) -> None:
+    finding = "run/findings/00000001"
+    for name in (
+        "a.uir", "sub/e.uir", ".venv/b.onnx", "sub/.git/c.uir", "env/pyvenv.cfg", "env/lib/d.onnx",
+        f"{finding}/finding.json", f"{finding}/model.onnx", f"{finding}/program.uir",
+        f"{finding}/reduced/finding.json", f"{finding}/reduced/program.uir",
+        "other/model.onnx", "other/program.uir",
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [path.relative_to(tmp_path).as_posix() for path in find_models([str(tmp_path)])]
+    assert found == [
+        "a.uir", "other/model.onnx", "other/program.uir", f"{finding}/model.onnx",
+        f"{finding}/reduced/program.uir", "sub/e.uir",
+    ]  # fmt: skip
+    for asked in (".venv", "env"):  # what is asked for by name is searched
+        assert len(find_models([str(tmp_path / asked)])) == 1
+
+
+def test_a_version_that_no_rule_is_about_is_warned_of() -> None:
+    rules = load_text(RULE.replace("onnxruntime\n", 'onnxruntime affects: ">=1.2,<1.32"\n'))
+    for version, warnings in [("1.27", 0), ("1.72", 1)]:
+        options = CheckOptions((), parse_target(f"onnxruntime=={version}"))
+        assert len(Checker(options, rules).warnings) == warnings
+    assert "1.72" in Checker(options, rules).warnings[0]
+    assert "the newest that they name is 1.32" in Checker(options, rules).warnings[0]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reprise.lang.ruleset import load_rules
+from reprise.lang.ruleset import load_rules, load_text
 from reprise.patterns.testing import CaseResult, run_tests
 
 RULES = Path(__file__).parent / "coverage.rules"
@@ -32,3 +32,21 @@ DECLARATIONS = run_tests(load_rules([RULES.with_name("declarations.rules")]))
 @pytest.mark.parametrize("result", DECLARATIONS, ids=lambda r: f"{r.subject}:{r.line}")
 def test_every_kind_of_declaration(result: CaseResult) -> None:
     assert result.ok, result.message
+
+
+def test_a_test_s_nodes_go_by_their_names() -> None:
+    rule = """
+pattern p "two in a row" {
+    n = neg(x)
+    a = abs(n)
+}
+test p {
+    no_match "there it is" {
+        x: float32[2]
+        first = neg(x)
+        second = abs(first)
+    }
+}
+"""
+    (result,) = run_tests(load_text(rule))
+    assert result.message == "it matches: n = first, a = second"

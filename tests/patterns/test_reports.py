@@ -14,6 +14,7 @@ from reprise.lang.ruleset import load_text
 from reprise.patterns.check import Checker, CheckOptions, ModelReport, parse_target, select_patterns
 from reprise.patterns.reports.json_report import to_json
 from reprise.patterns.reports.sarif import to_sarif
+from reprise.patterns.reports.text import model_text
 from reprise.patterns.truth import Truth
 
 RULES = """
@@ -166,3 +167,24 @@ def test_a_target_s_version_selects_rules() -> None:
     assert selected("onnxruntime==1.28.0") == set()
     assert selected("tvm==0.25.0.post1") == set()
     assert selected("tvm==0.25.0") == {"open"}
+
+
+@pytest.mark.parametrize(
+    ("affects", "since"),
+    [
+        (">=1.2,<1.32", "fixed in 1.32"),
+        (">=1.2,<=1.31", "fixed after 1.31"),
+        ("==1.27.0", "fixed after 1.27.0"),
+        (">=1.2", "fixed in a later version"),
+    ],
+)
+def test_what_is_fixed_says_since_when(tmp_path: Path, affects: str, since: str) -> None:
+    program = tmp_path / "a.uir"
+    program.write_text("x: float32[2]\ny = abs(x)\n")
+    rule = (
+        f'pattern p "abs" {{ target: onnxruntime affects: "{affects}" verdict: fixed a = abs(x) }}'
+    )
+    checker = Checker(CheckOptions(()), load_text(rule))
+    assert f"verdict: {since}\n" in model_text(checker.check(program)).replace(
+        "verdict:  ", "verdict: "
+    )

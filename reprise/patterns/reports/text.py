@@ -94,7 +94,7 @@ def places_text(places: Sequence[MatchReport], style: Style = plain, *, every: b
     row("affects", target)
     row("symptom", _join(first, "symptom"))
     verdict = _join(first, "verdict")
-    row("verdict", "" if verdict in ("", "bug") else verdict)
+    row("verdict", "" if verdict in ("", "bug") else _since(verdict, first))
     klass = _join(first, "class")
     row("class", "" if klass == first.title else klass)
     same_values = all(p.values == first.values for p in places)
@@ -117,6 +117,19 @@ def places_text(places: Sequence[MatchReport], style: Style = plain, *, every: b
     if len(places) == 1:
         lines += [text for line in first.explanation for text in _explained(line, style)]
     return "\n".join(lines)
+
+
+def _since(verdict: str, match: MatchReport) -> str:
+    """``fixed in 1.32``, by what ``affects`` leaves out: a reader's version may be older."""
+    if verdict != "fixed":
+        return verdict
+    for bound in ",".join(match.meta.get("affects", ())).split(","):
+        operator, version = bound.strip()[:2], bound.strip().lstrip("<=> ")
+        if operator == "<=" or operator == "==":
+            return f"fixed after {version}"
+        if operator.startswith("<"):
+            return f"fixed in {version}"
+    return "fixed in a later version"
 
 
 def _values(match: MatchReport) -> str:
