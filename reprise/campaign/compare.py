@@ -421,6 +421,8 @@ def _names(infos: Sequence[RunInfo]) -> list[str]:
                 number = len(info.rules)
                 word = "rule" if number == 1 else "rules"
                 parts.append(f"{number} {word} ({info.rules_hash[:6]})")
+            elif isinstance(setting.get(name), bool):
+                parts.append(name if setting[name] else f"no {name}")
             elif setting.get(name) is not None:
                 value = setting[name]
                 shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)

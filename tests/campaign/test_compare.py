@@ -120,6 +120,14 @@ def test_options_and_rules_make_configurations(tmp_path: Path) -> None:
     ]
 
 
+def test_an_option_that_is_on_or_off_is_named_in_words(tmp_path: Path) -> None:
+    runs = [made(tmp_path / str(on), {}, 10, True, options={"learn": on}) for on in (True, False)]
+    assert [c.name for c in Comparisons(runs).configurations] == [
+        "guided, learn",
+        "guided, no learn",
+    ]
+
+
 def test_the_same_seed_gives_the_same_intervals(tmp_path: Path) -> None:
     runs = [made(tmp_path / f"u{s}", {C: 3 * s + 1}, 50, False, seed=s) for s in range(4)]
     runs += [made(tmp_path / f"g{s}", {C: s}, 50, True, seed=s) for s in range(4)]

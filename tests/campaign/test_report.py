@@ -9,14 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from reprise.campaign.records import End, Record
+from reprise.campaign.learned import LearnedRules, Lesson
+from reprise.campaign.records import Confirmation, End, Record
 from reprise.campaign.report.document import document
+from reprise.campaign.report.figures import EXPLAINED, figures
 from reprise.campaign.report.page import page
 from reprise.campaign.report.summary import Report, middle, plain
 from reprise.campaign.report.text import console, show
 from reprise.campaign.store import Run
+from reprise.campaign.writer import RunWriter
 from reprise.oracle.verdict import Severity, Verdict
-from tests.campaign.reported import counted, defect, run
+from tests.campaign.reported import counted, defect, files, run
+from tests.campaign.runs import info
+from tests.conftest import ROOT
 
 
 def report(path: Path) -> Report:
@@ -141,3 +146,63 @@ def test_a_line_is_cut_in_its_middle() -> None:
     assert middle("what failed " + "x" * 100 + " and why", 30).startswith("what failed")
     assert middle("what failed " + "x" * 100 + " and why", 30).endswith("and why")
     assert len(middle("y" * 500, 50)) <= 50
+
+
+@pytest.mark.parametrize(
+    ("said", "plainly"),
+    [
+        (
+            "Non-zero status code returned while running Resize node. Name:'n3' Status Message: "
+            "/onnxruntime_src/include/onnxruntime/core/framework/tensor.h:210 T* "
+            "onnxruntime::Tensor::MutableData() [with T = float] utils::IsPrimitiveDataType<T>"
+            "(dtype_) was false. T !=N11onnxruntime17PrimitiveDataTypeIiEE",
+            "Resize: tensor.h:210 utils::IsPrimitiveDataType<T>(dtype_) was false. "
+            "T !=PrimitiveDataType",
+        ),
+        (
+            "/onnxruntime_src/core/optimizer/relu_clip_fusion.cc:83 virtual "
+            "onnxruntime::common::Status onnxruntime::FuseReluClip::Apply(onnxruntime::Graph&, "
+            "const onnxruntime::logging::Logger&) const Unexpected data type for Clip 'min' of 6",
+            "relu_clip_fusion.cc:83 Unexpected data type for Clip 'min' of 6",
+        ),
+        ("NCHW (N1E, NONE) fails at a.cc:3 (x) y", "NCHW (N1E, NONE) fails at a.cc:3 (x) y"),
+    ],
+)  # fmt: skip
+def test_declarations_and_mangled_names_are_left_out(said: str, plainly: str) -> None:
+    assert plain(said) == plainly
+
+
+def test_a_defect_that_the_run_learned_is_named_after_its_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run(tmp_path / "r", [defect(0, "pass:X"), defect(1, "boom")])
+    for since in (1, 2):
+        LearnedRules.of(path).add(Lesson(f"rule_{since}", "pass:X", "set nothing = {}\n"), since)
+    found = document(report(path))
+    assert [d["learned_rules"] for d in found["defects"]] == [["rule_1", "rule_2"], []]
+    rows = [line for line in text(path, monkeypatch).splitlines() if line.startswith("D")]
+    assert "new, rule_1 and 1 more" in rows[0] and "rule_1" not in rows[1]
+    assert "new, rule_1 and 1 more" in page(report(path))
+
+
+def test_a_headline_blames_no_pass_for_what_comes_and_goes(tmp_path: Path) -> None:
+    for agreed in (3, 0):
+        path = tmp_path / str(agreed)
+        writer = RunWriter.create(path, info())
+        record = Record(0, Verdict.WRONG_RESULT, "pass:A+B", "A + B: output 0 differs")
+        writer.add(record, files(record), Confirmation(3, agreed))
+        writer.commit()
+        writer.close()
+        (ranked,) = report(path).defects
+        assert ranked.headline == ("output 0 differs" if agreed == 0 else record.title)
+
+
+def test_every_symbol_of_a_table_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run(tmp_path / "r", [defect(0, "boom")])
+    (line,) = [line for line in text(path, monkeypatch).splitlines() if EXPLAINED in line]
+    explained = (ROOT / EXPLAINED).read_text("utf-8")
+    for figure in figures(Run.open(path).redundancy):
+        assert figure.symbol in line or figure.symbol == "(B−U)/B"
+        assert f"| {figure.symbol} |" in explained

@@ -22,7 +22,7 @@ from reprise.campaign.progress import NAMES
 from reprise.campaign.report.document import metrics
 from reprise.campaign.report.figures import figures
 from reprise.campaign.report.summary import middle, plain
-from reprise.campaign.report.text import plain_table, put
+from reprise.campaign.report.text import legend, plain_table, put
 from reprise.lang.display import printable
 from reprise.oracle.verdict import Verdict
 
@@ -71,6 +71,7 @@ def _table3(found: Comparisons, to: Console) -> None:
         )
     to.print(Text("Reports, all seeds together (removed: at equal tests)"))
     put(plain_table(heads, rows, right=range(1, len(heads))), to)
+    legend(to)
     to.print()
     if not keys:
         return

@@ -66,6 +66,7 @@ def _defect(ranked: Ranked, report: Report) -> dict[str, Any]:
         "key": defect.key,
         "count": defect.count,
         "known_rule": defect.rule,
+        "learned_rules": list(ranked.learned),
         "verdict": defect.verdicts[0].value,
         "verdicts": [verdict.value for verdict in defect.verdicts],
         "severity": defect.severity.value,

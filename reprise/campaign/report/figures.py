@@ -19,6 +19,11 @@ class Figure:
     meaning: str
 
 
+LEGEND = "B reports, U defects, B−U repeats; ²D, R_w, C, max: how unevenly reports fall on defects"
+"""A line for below a table; what each says in full is in ``meaning`` and ``EXPLAINED``."""
+EXPLAINED = "docs/report.md"
+
+
 def figures(found: Redundancy) -> tuple[Figure, ...]:
     """All of them, in the order of the paper's tables."""
 

@@ -23,7 +23,15 @@ from reprise.campaign.report.drawing import MOST, draw, hidden
 from reprise.campaign.report.figures import figures
 from reprise.campaign.report.highlight import Highlighter
 from reprise.campaign.report.markup import Markup, join, tag
-from reprise.campaign.report.summary import Ranked, Report, bug_links, middle, plain, relative
+from reprise.campaign.report.summary import (
+    NO_DEFECT,
+    Ranked,
+    Report,
+    bug_links,
+    middle,
+    plain,
+    relative,
+)
 from reprise.lang.declared import Pattern
 from reprise.lang.diagnostics import RulesError
 from reprise.oracle.verdict import Severity, Verdict
@@ -222,7 +230,11 @@ class _Page:
 
     def _row(self, ranked: Ranked) -> Markup:
         defect = ranked.defect
-        known = tag("code", defect.rule) if defect.rule else tag("span", "new", class_="badge new")
+        known = (
+            tag("code", defect.rule)
+            if defect.rule
+            else tag("span", ranked.known_as, class_="badge new")
+        )
         return tag(
             "tr",
             tag("td", tag("a", defect.id, href=f"#{defect.id}"), class_="keep",
@@ -275,7 +287,7 @@ class _Page:
             tag("span", tag("i", class_=f"dot v-{defect.verdicts[0].value}"), _what(defect),
                 class_="badge"),
             tag("span", f"known: {defect.rule}", class_="badge") if defect.rule
-            else tag("span", "new", class_="badge new"),
+            else tag("span", ranked.known_as, class_="badge new"),
             tag("span", f"{defect.count:,} report{'s' if defect.count != 1 else ''}",
                 class_="badge"),
             tag("span", f"first in test {defect.first_index:,} at {clock(defect.first_at)}",
@@ -362,7 +374,7 @@ class _Page:
                    "target's modes agree and the reference does not, one of the two is wrong.",
                    class_="soft small")  # fmt: skip
         heads = ("what", "tests", "title", "folder")
-        return _section("To be looked into on our side", _table(heads, rows, right=(1,)), note)
+        return _section(NO_DEFECT, _table(heads, rows, right=(1,)), note)
 
 
 # --- pieces --------------------------------------------------------------------------------------

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
 from reprise.campaign.findings import Detail
-from reprise.campaign.records import Defect, End, Finding, Signature
+from reprise.campaign.learned import LearnedRules
+from reprise.campaign.records import Defect, End, Finding, Signature, StoreError
 from reprise.campaign.representative import representative
 from reprise.campaign.store import Run
 from reprise.data import data_path
@@ -33,6 +35,7 @@ class Ranked:
     read.
 
     ``pattern``: the known rule's declaration, if the defect has a rule that could be loaded.
+    ``learned``: the rules that the run learned from it.
     """
 
     defect: Defect
@@ -41,6 +44,26 @@ class Ranked:
     folder: Path | None
     detail: Detail | None
     problem: str = ""
+    learned: tuple[str, ...] = ()
+
+    @property
+    def known_as(self) -> str:
+        """The rule that explains the defect; of a new one, the rules that were learned from it."""
+        if self.defect.rule is not None:
+            return self.defect.rule
+        match self.learned:
+            case ():
+                return "new"
+            case (name,):
+                return f"new, {name}"
+            case names:
+                return f"new, {names[0]} and {len(names) - 1} more"
+
+    @property
+    def is_flaky(self) -> bool:
+        """Whether not even the best finding fails the same every time."""
+        confirmation = None if self.finding is None else self.finding.confirmation
+        return confirmation is not None and confirmation.flaky
 
     @property
     def headline(self) -> str:
@@ -49,11 +72,19 @@ class Ranked:
         evidence = {} if self.detail is None else self.detail.evidence
         message = evidence.get("message")
         if Verdict.CRASH not in self.defect.verdicts or not isinstance(message, str):
-            return plain(self.defect.title)
+            return plain(self._unblamed(self.defect.title))
         blamed = self.defect.signatures[0].signature
         head = f"{blamed.removeprefix('pass:')}: " if blamed.startswith("pass:") else ""
+        head = self._unblamed(head)
         where = "".join(f"{evidence[key]}: " for key in ("stage", "type") if evidence.get(key))
         return plain(f"{head}{where}{message}")
+
+    def _unblamed(self, text: str) -> str:
+        """A text without the pass that it begins with where the failure comes and goes: no pass can
+        be blamed for that."""
+        blamed = self.defect.signatures[0].signature
+        passes = " + ".join(blamed.removeprefix("pass:").split("+"))
+        return text.removeprefix(f"{passes}: ") if self.is_flaky else text
 
 
 @dataclass(frozen=True)
@@ -162,21 +193,58 @@ class Report:
     def _ranked(self, defect: Defect) -> Ranked:
         pattern = self.pattern(defect.rule)
         best = representative(self._findings(defect.signatures))
+        learned = tuple(
+            dict.fromkeys(
+                name
+                for s in defect.signatures
+                for name in self._learned.get(" ".join(s.signature.split()), ())
+            )
+        )
         if best is None:
-            return Ranked(defect, pattern, None, None, None)
-        return Ranked(defect, pattern, best.finding, best.folder, best.detail, best.problem)
+            return Ranked(defect, pattern, None, None, None, "", learned)
+        shown = best.finding, best.folder, best.detail, best.problem
+        return Ranked(defect, pattern, *shown, learned)
+
+    @cached_property
+    def _learned(self) -> dict[str, list[str]]:
+        """The names of learned rules by the signature that they were learned from."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for rule in LearnedRules.of(self.run.path).all():
+            with suppress(StoreError):
+                names[rule.signature].append(rule.name)
+        return names
 
 
-_NOISE = re.compile(
-    r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : |Exception during initialization: "
-    r"|(?<=: )Non-zero status code returned while (?=running)"
+NO_DEFECT = "No defect of the target, as far as is known; to be looked into in Reprise"
+"""What stands over invalid programs and disagreements with the reference."""
+_NOISE = re.compile(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : |Exception during initialization: ")
+_RUNNING = re.compile(
+    r"Non-zero status code returned while running (\w+) node\. Name:'[^']*' Status Message: "
 )
+_FUNCTION = re.compile(
+    r"(\b[\w.+-]+\.(?:cc|cpp|cu|cuh|h|hpp):\d+) (?=[\w:~]+[ *&])[^()]*\([^()]*\)"
+    r"(?: const)?(?: \[with [^\]]*\])? "
+)
+"""A file and line of C++, and the function's whole declaration, which says nothing more."""
+_MANGLED = re.compile(r"\bN((?:\d+[A-Za-z_]\w*?)+?)(?:I\w*E)?E\b")
+"""A C++ type's name as the linker has it: ``N11onnxruntime17PrimitiveDataTypeIiEE``."""
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?!/)(?:[\w.+-]+/)+(?=[\w.+-])")
 
 
 def plain(text: str) -> str:
     """A message in one line, without what every message of its kind has."""
-    return " ".join(_FOLDERS.sub("", _NOISE.sub("", text)).split())
+    said = _RUNNING.sub(r"\1: ", _NOISE.sub("", text))
+    said = _FUNCTION.sub(r"\1 ", _FOLDERS.sub("", said))
+    return " ".join(_MANGLED.sub(lambda found: _demangled(found.group(0)), said).split())
+
+
+def _demangled(name: str) -> str:
+    """The last identifier of a mangled nested name: ``PrimitiveDataType``."""
+    rest, last = name.removeprefix("N"), name
+    while found := re.match(r"\d+", rest):
+        end = found.end() + int(found.group())
+        last, rest = rest[found.end() : end], rest[end:]
+    return last
 
 
 def middle(text: str, width: int) -> str:

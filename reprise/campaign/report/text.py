@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from reprise.campaign.progress import NAMES, clock
-from reprise.campaign.report.figures import figures
-from reprise.campaign.report.summary import Ranked, Report, middle, plain
+from reprise.campaign.report.figures import EXPLAINED, LEGEND, figures
+from reprise.campaign.report.summary import NO_DEFECT, Ranked, Report, middle, plain
 from reprise.lang.display import printable
 from reprise.oracle.verdict import Severity, Verdict
 
@@ -111,7 +111,7 @@ def _row(ranked: Ranked) -> list[Text]:
         Text(defect.id),
         Text(f"{defect.count:,}"),
         Text(what, style=_COLOURS.get(defect.verdicts[0], "")),
-        Text(printable(defect.rule)) if defect.rule else Text("new", style="bold"),
+        Text(printable(defect.rule)) if defect.rule else Text(ranked.known_as, style="bold"),
         Text(f"{defect.first_index:,}"),
     ]
 
@@ -126,7 +126,13 @@ def _figures(report: Report, to: Console) -> None:
     if 0 < crashes.reports < run.redundancy.reports:
         rows.append([Text("crashes"), *(Text(f.value) for f in figures(crashes))])
     put(plain_table(("", *(f.symbol for f in every)), rows, right=range(1, 9)), to)
+    legend(to)
     to.print()
+
+
+def legend(to: Console) -> None:
+    """What the figures' symbols stand for."""
+    to.print(Text(f"({LEGEND}: {EXPLAINED})", style="dim"))
 
 
 def _suppressed(report: Report, to: Console) -> None:
@@ -147,7 +153,7 @@ def _suppressed(report: Report, to: Console) -> None:
 def _ours(report: Report, to: Console) -> None:
     if not report.ours:
         return
-    to.print(Text("To be looked into on our side:", style="bold"))
+    to.print(Text(f"{NO_DEFECT}:", style="bold"))
     for ours in report.ours[:_TOP]:
         signature = ours.signature
         what = f"{signature.count:,} {NAMES[signature.verdict]}, first in test "
@@ -165,7 +171,7 @@ def _findings(top: Sequence[Ranked], report: Report, to: Console) -> None:
     for ranked in top:
         defect, finding = ranked.defect, ranked.finding
         flaky = finding and finding.confirmation and finding.confirmation.flaky
-        known = f"known: {defect.rule}" if defect.rule else "new"
+        known = f"known: {defect.rule}" if defect.rule else ranked.known_as
         head = f"{defect.id} ({known}{', flaky' if flaky else ''}): {ranked.headline}"
         to.print(Text(f"  {middle(head, to.width - 3)}"), soft_wrap=True)
         command = None if ranked.folder is None else report.command(ranked.folder)
