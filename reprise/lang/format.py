@@ -644,7 +644,9 @@ class _Formatter:
             rest = [operands.pop()]
         args = operands + [self.doc(attribute) for attribute in call.attributes] + rest
         opening, closing = ("{", "}") if call.unordered else ("(", ")")
-        return ("|".join(map(str, call.ops)), _brackets(opening, args, closing))
+        *others, last = map(str, call.ops)
+        ops = Nest(Fill((*(f"{op}|" for op in others), last), gap=""))
+        return (ops, _brackets(opening, args, closing))
 
     def _condition(self, node: ast.Condition, level: int) -> Doc:
         """A condition where one of at least the given precedence is wanted."""

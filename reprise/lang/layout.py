@@ -37,16 +37,18 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Items with spaces between them, as many on a line as fit."""
+    """Items with spaces (or ``gap``) between them, as many on a line as fit."""
 
     items: tuple[Doc, ...]
+    gap: str = " "
 
 
 @dataclass(frozen=True, slots=True)
 class _FillBreak:
-    """The space of a fill before ``item``."""
+    """The gap of a fill before ``item``."""
 
     item: Doc
+    gap: str
 
 
 Doc = str | Break | Nest | Group | Fill | _FillBreak | tuple["Doc", ...]
@@ -80,20 +82,20 @@ def layout(doc: Doc, indent: int = 0, reserved: int = 0, width: int = WIDTH) -> 
             case Group(inner):
                 fits = flat or _fits(inner, stack, len(stack), width - column, reserved)
                 stack.append((inner, level, fits))
-            case Fill(items):
+            case Fill(items, gap):
                 for item in reversed(items[1:]):
                     stack.append((item, level, flat))
-                    stack.append((_FillBreak(item), level, flat))
+                    stack.append((_FillBreak(item, gap), level, flat))
                 if items:
                     stack.append((items[0], level, flat))
             case Break(text) if flat:
                 line.append(text)
                 column += len(text)
-            case _FillBreak(item) if flat or _fits(
-                item, stack, len(stack) - 1, width - column - 1, reserved
+            case _FillBreak(item, gap) if flat or _fits(
+                item, stack, len(stack) - 1, width - column - len(gap), reserved
             ):
-                line.append(" ")
-                column += 1
+                line.append(gap)
+                column += len(gap)
             case _:
                 lines.append("".join(line).rstrip())
                 line = [" " * level]
@@ -128,16 +130,16 @@ def _fits(doc: Doc, stack: Sequence[_Entry], below: int, room: int, reserved: in
                 work.extend((part, flat) for part in reversed(top))
             case Nest(inner) | Group(inner):
                 work.append((inner, flat))
-            case Fill(items):
+            case Fill(items, gap):
                 for item in reversed(items[1:]):
                     work.append((item, flat))
-                    work.append((SPACE, flat))
+                    work.append((Break(gap), flat))
                 if items:
                     work.append((items[0], flat))
             case Break(text) if flat:
                 room -= len(text)
-            case _FillBreak() if flat:
-                room -= 1
+            case _FillBreak(_, gap) if flat:
+                room -= len(gap)
             case _:
                 return True
     return False

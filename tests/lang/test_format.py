@@ -122,6 +122,17 @@ pattern p {{
     )
 
 
+def test_long_alternatives_are_filled() -> None:
+    ops = "|".join(f"onnx.Operator{number}" for number in range(20))
+    text = "pattern p {\n    n1 = " + ops + "(x1)\n    n2 = neg|abs(n1)\n}\n"
+    formatted = format_text(text)
+    lines = formatted.splitlines()
+    assert all(len(line) <= WIDTH for line in lines)
+    assert len(lines[1]) > WIDTH - 20 and lines[1].endswith("|")
+    assert "".join(map(str.strip, lines)) == "".join(map(str.strip, text.splitlines()))
+    assert format_text(formatted) == formatted
+
+
 def test_long_expressions_break_before_their_operators() -> None:
     term = "some_long_name.some_member"
     formatted = format_text(f"p() :- {term} * {term} + {term} * {term} <= {term} or {term} == 3.")
