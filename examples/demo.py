@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,17 @@ def show_again(run: Path, report: dict[str, Any]) -> None:
     say(f"    (exit code {code}: {'it still fails' if code == 1 else 'it does not fail now'})")
 
 
+def what_next(run: Path, folder: Path) -> Iterator[str]:
+    """What to type after the tour; it may have run in an environment that the shell is not in."""
+    if sys.prefix != sys.base_prefix and os.environ.get("VIRTUAL_ENV") != sys.prefix:
+        activate = Path(os.path.relpath(sys.prefix)) / "bin" / "activate"
+        yield f". {activate}   (then `reprise` and `python` are those of this tour)"
+    yield f"open {run / 'report.html'}"
+    yield f"reprise fuzz --resume {run} --time 10m"
+    yield f"reprise check --explain {folder / 'bugs'}"
+    yield "docs/fuzzing.md: read a report, make a finding a rule, see it suppressed"
+
+
 def say(text: str = "") -> None:
     """A line, in its place among what commands print."""
     print(text, flush=True)
@@ -274,10 +286,8 @@ def main() -> int:
     show_again(run, report_of(run))
 
     heading("What next")
-    say(f"    open {run / 'report.html'}")
-    say(f"    reprise fuzz --resume {run} --time 10m")
-    say(f"    reprise check --explain {folder / 'bugs'}")
-    say("    docs/fuzzing.md: read a report, make a finding a rule, see it suppressed")
+    for line in what_next(run, folder):
+        say(f"    {line}")
     return 0 if as_promised else 1
 
 

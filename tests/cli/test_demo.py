@@ -34,6 +34,21 @@ def test_every_bug_shows_and_no_twin_does(demo: ModuleType, tmp_path: Path) -> N
         assert demo.outcome(twins / f"{case.name}.onnx") == "right", case.name
 
 
+def test_what_to_type_next_works_in_a_new_shell(
+    demo: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`make demo` finds the environment by itself; a person's shell does not."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    first, *rest = demo.what_next(Path("run"), Path("demo"))
+    assert first.startswith(". env/bin/activate ")
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
+    assert list(demo.what_next(Path("run"), Path("demo"))) == rest
+    assert all(("reprise " in line) or ("open " in line) or ("docs/" in line) for line in rest)
+
+
 @pytest.mark.slow
 def test_the_tour_ends_well_twice(tmp_path: Path) -> None:
     """Away from a terminal, whatever the fuzzer finds; each time in a new folder."""
