@@ -91,10 +91,11 @@ def regress(
     runs on several kinds of inputs. What they come to is one cell of the matrix: the bug still
     fires, fires differently (with another symptom), is fixed (no witness shows anything), or
     nobody can tell. An asterisk marks what contradicts the rule's affects. Near misses, its
-    no_match tests, must not show the symptom.
+    no_match tests, run too: one that shows the symptom is told as a hint that the rule may be too
+    narrow, and changes no exit code.
 
-    Exit code: 0 everything as the rules' affects say, 1 something differs, 2 a rule, an option or
-    a target is bad, 130 stopped.
+    Exit code: 0 everything as the rules' affects say, 1 something contradicts them, 2 a rule, an
+    option or a target is bad, 130 stopped.
     """
     from reprise.campaign.regress import edit, table
     from reprise.campaign.regress.measure import Settings, measure
@@ -142,6 +143,7 @@ def _said(found: Any, update: bool) -> dict[str, object]:
 
 def _show(cells: list[Cell], found: list[Any], update: bool) -> None:
     from reprise.campaign.regress import table
+    from reprise.lang.display import shortened
 
     show_table(list(table.rows(cells)))
     click.echo()
@@ -151,7 +153,7 @@ def _show(cells: list[Cell], found: list[Any], update: bool) -> None:
     if remarks:
         click.echo("\nto look into:")
     for line in remarks:
-        click.echo(f"  {' '.join(line.split())[:400]}")
+        click.echo(f"  {shortened(' '.join(line.split()), 400)}")
     if found:
         click.echo("\nversions:" if update else "\nversions (--update writes what changes):")
     for one in found:
