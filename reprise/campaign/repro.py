@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from reprise.campaign.bench import Exhibit
 from reprise.campaign.records import Record, RunInfo
+from reprise.lang.display import shortened
 from reprise.lower.payload import encoded, literal
 from reprise.oracle.verdict import Verdict
 from reprise.targets.discover import Target
@@ -74,7 +75,7 @@ def _head(record: Record, exhibit: Exhibit, info: RunInfo, target: Target) -> st
         "The program:",
     ]
     program = exhibit.program.rstrip().split("\n")
-    lines += [f"  {line[:200]}" for line in program[:PROGRAM_LINES]]
+    lines += [f"  {shortened(line, 200)}" for line in program[:PROGRAM_LINES]]
     if len(program) > PROGRAM_LINES:
         lines.append(f"  ... ({len(program) - PROGRAM_LINES} more lines in program.uir)")
     return "".join(f"# {_one_line(line)}".rstrip() + "\n" for line in lines)
