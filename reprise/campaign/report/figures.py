@@ -19,8 +19,8 @@ class Figure:
     meaning: str
 
 
-LEGEND = "B reports, U defects, B−U repeats; ²D, R_w, C, max: how unevenly reports fall on defects"
-"""A line for below a table; what each says in full is in ``meaning`` and ``EXPLAINED``."""
+LEGEND = "B reports of U defects, B−U of them repeats; the others"
+"""For a line below a table; the others are explained in ``EXPLAINED``."""
 EXPLAINED = "docs/report.md"
 
 
