@@ -221,11 +221,15 @@ def tighten(
         hidden = work.look_around(false)
         false = work.false_matches()
         found = work.separating(false)
+        few = len(false) <= max(1, _HIDDEN * len(work.trigger_places()))
+        too_dear = found.added is not None and few and found.loses > found.excludes
+        if too_dear:
+            found = Round(len(false), None, refuted=found.refuted + 1)
         done.append(found)
         tell(found)
         if found.added is not None:
             work.draft = _with(work.draft, found.added)
-        elif hidden and len(false) <= max(1, _HIDDEN * len(work.trigger_places())):
+        elif few and (hidden or too_dear):
             return ended(work.draft, hidden=len(false))
         else:
             told = counted(len(false), "false match")
