@@ -81,7 +81,8 @@ def triage(
     needs: a script, expected and actual results, the pass to blame, tolerances. A reduced version
     of a finding (`reprise reduce`) is used if there is one.
 
-    Exit code: 0 no new defect is left open, 1 some are, 2 there is no such run or finding.
+    Exit code: 0 no new defect is left open, 1 some are (flaky ones too), 2 there is no such run or
+    finding.
     """
     from reprise.campaign.store import Run
     from reprise.campaign.triage.decisions import Decisions
