@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
+from reprise.lower.lowering import lowering
 from reprise.lower.onnx import DEFAULT_OPSET, OnnxLowering, to_onnx
 from reprise.lower.onnx.spec import NEWEST, OLDEST
 from reprise.lower.onnx.tables import CONTROL, FORMS
@@ -113,3 +114,12 @@ def test_only_opsets_that_exist_can_be_asked_for():
         with pytest.raises(ValueError, match="opset"):
             to_onnx(graph, opset=opset)
     assert onnx.defs.onnx_opset_version() == NEWEST
+
+
+@pytest.mark.parametrize("op", ["var", "std"])
+def test_axes_that_are_not_known_are_a_reason_not_a_fault(op):
+    operands = [TensorType("float32", (2, 3)), TensorType("int64", (1,))]
+    attributes = {"axes": (1,), "correction": 1, "keepdims": 1}
+    unsupported = lowering("onnx").unsupported
+    assert unsupported(op, operands, attributes) is None
+    assert "not known" in unsupported(op, operands, {**attributes, "axes": None})

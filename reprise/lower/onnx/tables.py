@@ -80,7 +80,11 @@ _STASH = Limit(
     lambda c: c["stash_type"] not in (None, 1), "its mean and deviation are in float32: stash_type"
 )
 
+_AXES = Limit(lambda c: c["axes"] is None, "how many elements its axes have is not known")
+
 LIMITS: dict[str, tuple[Limit, ...]] = {
+    "var": (_AXES,),
+    "std": (_AXES,),
     **{f"{pool}_pool{n}d": (_OVERHANG,) for pool in ("max", "avg") for n in (1, 2, 3)},
     "lp_pool": (_OVERHANG,),
     **dict.fromkeys(("rms_norm", "group_norm"), (_STASH,)),
