@@ -77,7 +77,7 @@ def test_programs_are_those_of_a_generator_that_always_asks(signatures, target):
     )
     asking.guide.triggers.unprobed.add("everything")
     rejected = 0
-    for index in range(25):
+    for index in range(60):
         expected, found = asking.program(index), looking.program(index)
         assert print_uir(found.program.graph) == print_uir(expected.program.graph)
         assert found.rejected == expected.rejected
