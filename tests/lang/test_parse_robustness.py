@@ -94,13 +94,13 @@ def test_what_is_long_is_not_deep() -> None:
 )
 def test_time_grows_with_size(unit: str, parse: object) -> None:
     def seconds(count: int) -> float:
-        begin = time.perf_counter()
+        begin = time.process_time()  # others may be at work on the machine
         assert not problems(unit * count, parse)
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
     seconds(100)
     small = min(seconds(400) for _ in range(3))
-    assert seconds(4000) < 40 * small + 0.1
+    assert min(seconds(4000) for _ in range(2)) < 40 * small + 0.1
 
 
 def test_a_file_full_of_errors_is_given_up() -> None:
