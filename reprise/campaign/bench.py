@@ -19,7 +19,7 @@ from reprise.campaign.filing import KnownBugs, RuleMatch
 from reprise.campaign.learned import LearnedRule, LearnedRules
 from reprise.campaign.records import Confirmation, Record
 from reprise.campaign.writer import KEPT_VERDICTS
-from reprise.lower.lowering import Lowering, lowering
+from reprise.lower.lowering import Lowering, lowering, refusal
 from reprise.oracle.tolerance import Tolerance
 from reprise.oracle.verdict import Judgement, Verdict
 from reprise.synth.interface import Learning, Source, Synthesis
@@ -187,7 +187,7 @@ class FuzzBench:
         target cannot be started."""
         model = b""
         try:
-            reason = None if self.work.lowerable else self._unsupported(program)
+            reason = None if self.work.lowerable else refusal(self._lowering, program.graph)
             if reason is not None:
                 return b"", Examination(Judgement(Verdict.UNSUPPORTED, reason, reason))
             model = self._lowering.lower(program.graph)
@@ -200,15 +200,6 @@ class FuzzBench:
         if outcome is not None and outcome.ended is Ended.UNSTARTED:
             raise TargetError(outcome.log)
         return model, examination
-
-    def _unsupported(self, program: Program) -> str | None:
-        """Why the target's language cannot say the program, or None."""
-        for node in program.graph.nodes:
-            operands = [None if t is None else t.type for t in node.inputs]
-            reason = self._lowering.unsupported(node.op, operands, node.attributes)
-            if reason is not None:
-                return f"{node.op}: {reason}"
-        return None
 
     def _filed(
         self, record: Record, synthesis: Synthesis, model: bytes, examination: Examination

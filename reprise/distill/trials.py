@@ -21,7 +21,7 @@ from reprise.campaign.judging import EMULATION, JudgeOracle
 from reprise.distill.memory import Memory
 from reprise.distill.onnx_judge import ModelJudge
 from reprise.distill.onnx_model import Model
-from reprise.lower.lowering import Lowering, lowering
+from reprise.lower.lowering import Lowering, lowering, refusal
 from reprise.oracle.crash import SIMILAR, parse_key, same_defect
 from reprise.oracle.verdict import Judgement, Severity, Verdict
 from reprise.targets.discover import Target, TargetError
@@ -263,11 +263,9 @@ class Trials:
         """What the target is given, or why it cannot be."""
         if isinstance(program, Model):
             return program.data
-        for node in program.graph.nodes:
-            operands = [None if t is None else t.type for t in node.inputs]
-            reason = self._lowering.unsupported(node.op, operands, node.attributes)
-            if reason is not None:
-                return Judgement(Verdict.UNSUPPORTED, reason, f"{node.op}: {reason}")
+        reason = refusal(self._lowering, program.graph)
+        if reason is not None:
+            return Judgement(Verdict.UNSUPPORTED, reason, reason)
         return self._lowering.lower(program.graph)
 
     def _try(self, program: Program) -> Trial:

@@ -40,3 +40,13 @@ def lowering(name: str) -> Lowering:
     """The lowering called ``name`` (loaded on first use). Raises KeyError."""
     made: Lowering = import_module(_MODULES[name]).LOWERING
     return made
+
+
+def refusal(language: Lowering, graph: Graph) -> str | None:
+    """Why a graph cannot be written in a language, by its first node that cannot, or None."""
+    for node in graph.nodes:
+        operands = [None if t is None else t.type for t in node.inputs]
+        reason = language.unsupported(node.op, operands, node.attributes)
+        if reason is not None:
+            return f"{node.op}: {reason}"
+    return None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from reprise.lower.lowering import Lowering, lowering
+from reprise.lower.lowering import lowering, refusal
 from reprise.uir.graph import Graph
 
 if TYPE_CHECKING:
@@ -59,16 +59,6 @@ def spellings(form: str, graph: Graph) -> Iterator[Spelling | str]:
         old: Any = replace(usual, opset=_OLD_OPSET)
         if refusal(old, graph) is None:
             yield Spelling(f"opset {_OLD_OPSET}", old.lower(graph))
-
-
-def refusal(form: Lowering, graph: Graph) -> str | None:
-    """Why a graph cannot be written in a form, or None."""
-    for node in graph.nodes:
-        operands = [None if t is None else t.type for t in node.inputs]
-        reason = form.unsupported(node.op, operands, node.attributes)
-        if reason is not None:
-            return f"{node.op}: {reason}"
-    return None
 
 
 def _from_the_end(graph: Graph, opset: int) -> bytes | None:
