@@ -9,12 +9,12 @@ what stands around the match hides the defect there (a common subexpression, say
 tolerated while they are few.
 
 The programs are of three kinds. *Witnesses* are made from the rule's text: all of them match. A
-*corpus* (``corpus.py``) is random programs, which match a new
-rule hardly ever: it shows that the rule costs nothing elsewhere. The *neighbourhood* is programs
-made of the rule's own operators, which come close to it all the time. Half of all is for finding
-false matches, the other half for saying how good the rule is: precision (of the programs that
-match, those that fail) and recall (of the programs that fail, those that match). The *other
-findings* of the defect in the run that the rule was made in are for recall only.
+*corpus* (``corpus.py``) is random programs, which match a new rule hardly ever: it shows that the
+rule costs nothing elsewhere. The *neighbourhood* is programs made of the rule's own operators,
+which come close to it all the time. Half of all is for finding false matches, the other half for
+saying how good the rule is: precision (of the programs that match, those that fail) and recall (of
+the programs that fail, those that match). The *other findings* of the defect in the run that the
+rule was made in are for recall only.
 
 A wrong result shows on some values only. So a program that matches and passes is tried on other
 inputs before its match is called false.
@@ -22,6 +22,7 @@ inputs before its match is called false.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -32,7 +33,7 @@ from reprise.campaign.findings import read_detail
 from reprise.campaign.metrics import Rate, rate
 from reprise.campaign.records import StoreError
 from reprise.campaign.source import SourceRequest, open_source
-from reprise.distill.conditions import Condition, Near, Place
+from reprise.distill.conditions import Among, Condition, Near, Place, Term
 from reprise.distill.corpus import FIRST_SEED, Corpus
 from reprise.distill.draft import ANYTHING, Draft, conditions_of
 from reprise.distill.onnx_model import Model
@@ -152,10 +153,14 @@ class HeldOut:
 
     def extend(self, programs: Iterable[Held]) -> None:
         """Passing and failing programs take turns separately, so that both halves have both."""
+        ours = Counter(h.fails for h in self.learn)
+        theirs = Counter(h.fails for h in self.tell)
         for held in programs:
-            ours = sum(h.fails is held.fails for h in self.learn)
-            theirs = sum(h.fails is held.fails for h in self.tell)
-            (self.learn if ours <= theirs else self.tell).append(held)
+            half, count = self.learn, ours
+            if ours[held.fails] > theirs[held.fails]:
+                half, count = self.tell, theirs
+            half.append(held)
+            count[held.fails] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,8 @@ class Against:
         held = HeldOut()
         if self.corpus is not None:
             held.extend(of_corpus(Corpus.open(self.corpus), signature, sampling.signatures))
-        held.extend(neighbourhood(draft, trials, rng, self.neighbours))
+        near = neighbourhood(draft, trials, sampling.signatures, rng, self.neighbours)
+        held.extend(near)
         made = [s.program for s in fresh_witnesses(draft, sampling, rng, self.witnesses)]
         held.extend(replace(each, witness=True) for each in tried(made, trials))
         if self.finding is not None:  # programs that fail narrow no rule: they tell what it misses
@@ -220,8 +226,9 @@ def tighten(
             return ended(None, f"{still} left after {counted(rounds, 'round')}")
         hidden = work.look_around(false)
         false = work.false_matches()
-        found = work.separating(false)
-        few = len(false) <= max(1, _HIDDEN * len(work.trigger_places()))
+        failing = work.trigger_places()
+        found = work.separating(false, failing)
+        few = len(false) <= max(1, _HIDDEN * len(failing))
         too_dear = found.added is not None and few and found.loses > found.excludes
         if too_dear:
             found = Round(len(false), None, refuted=found.refuted + 1)
@@ -282,22 +289,22 @@ class _Work:
         self.learn += kin
         return len(kin) > 1 and all(held.fails for held in kin)
 
-    def separating(self, false: Sequence[Place]) -> Round:
+    def separating(self, false: Sequence[Place], triggers: Sequence[Sequence[Place]]) -> Round:
         """The best change against false matches that programs which violate it do not refute."""
         refuted = 0
-        for found in islice(separating(self.draft, self.trigger_places(), false), _MOST_REFUTED):
+        seeds = [*false[:_LOOKED_AT], *(places[0] for places in triggers[:_LOOKED_AT])]
+        for found in islice(separating(self.draft, triggers, false), _MOST_REFUTED):
             assert found.added is not None
-            if not self._is_refuted(found.added, false):
+            if not self._is_refuted(found.added, seeds):
                 return replace(found, refuted=refuted)
             refuted += 1
         return Round(len(false), None, refuted=refuted)
 
-    def _is_refuted(self, change: Change, false: Sequence[Place]) -> bool:
+    def _is_refuted(self, change: Change, seeds: Sequence[Place]) -> bool:
         """Whether programs that match, but violate the change, fail as a rule; also if there seem
-        to be none, unless it is about what stands around a match."""
+        to be none, unless it is about what stands around a match. They are made from ``seeds``."""
         if self.sampling is None:
             return False
-        seeds = [*false[:_LOOKED_AT], *(places[0] for places in self.trigger_places()[:_LOOKED_AT])]
         drawn = (
             self.sampling.sample(
                 self.draft,
@@ -449,13 +456,15 @@ def of_run(finding: Path, trials: Trials, signatures: Signatures) -> Iterator[He
             yield Held(program, fails=True, finding=folder)
 
 
-def neighbourhood(draft: Draft, trials: Trials, rng: Random, count: int) -> Iterator[Held]:
+def neighbourhood(
+    draft: Draft, trials: Trials, signatures: Signatures, rng: Random, count: int
+) -> Iterator[Held]:
     """``count`` programs that are made of the rule's operators, operators of the same categories
     and a few others, unguided, tried for the defect; those about which the oracle cannot tell are
     left out."""
     request = SourceRequest(
         seed=FIRST_SEED + rng.randrange(2**31),
-        options=_nearby(draft),
+        options=_nearby(draft, signatures),
         target=trials.target.name,
         guided=False,
         environment={"provider": trials.target.device},
@@ -475,11 +484,11 @@ def tried(programs: Sequence[Program], trials: Trials) -> Iterator[Held]:
             yield Held(program, trial.shown is Shown.SAME)
 
 
-def _nearby(draft: Draft) -> Options:
+def _nearby(draft: Draft, signatures: Signatures) -> Options:
     """Options under which programs come close to what a rule matches."""
-    signatures = Signatures.load()
     ops = {op for node in draft.nodes for op in node.ops if op in signatures}
-    kin = {op for op in signatures if signatures[op].category in _categories(ops, signatures)}
+    categories = {signatures[op].category for op in ops} - {""}
+    kin = {op for op in signatures if signatures[op].category in categories}
     usual = Options()
     dtypes = dict(usual.dtypes)
     for condition in draft.conditions:
@@ -497,14 +506,10 @@ def _nearby(draft: Draft) -> Options:
     )
 
 
-def _categories(ops: Iterable[str], signatures: Signatures) -> set[str]:
-    return {signatures[op].category for op in ops} - {""}
-
-
 def _dtypes_of(condition: Condition) -> Iterator[str]:
-    term = getattr(condition, "term", None)
-    if term is not None and term.kind == "dtype":
-        yield from (str(value) for value in getattr(condition, "values", ()))
+    match condition:
+        case Among(Term("dtype"), values):
+            yield from map(str, values)
 
 
 # --- told -----------------------------------------------------------------------------------------
