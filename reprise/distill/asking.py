@@ -9,7 +9,6 @@ a file, and a second call resumes where the first was stopped.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +19,16 @@ from random import Random
 from reprise.distill.memory import Memory
 from reprise.distill.reduce import Budget
 from reprise.distill.sampling import Sample, Sampling
-from reprise.distill.trials import Aim, Shown, Trials
+from reprise.distill.trials import Aim, Shown, Trials, program_key
 from reprise.oracle.crash import parse_key
 from reprise.oracle.verdict import Verdict
 from reprise.synth.values import NoValue
 from reprise.uir.program import Program
-from reprise.uir.text import print_uir
 
 INPUTS = 3
 """On how many inputs a program is tried before it is said to pass, if values can matter."""
+_KEY = 16
+"""Characters of a program's key that the records of a distillation have."""
 
 
 class Answer(Enum):
@@ -128,7 +128,7 @@ class Asker:
 
     def ask(self, samples: Sequence[Sample]) -> list[Asked]:
         """The answers to some samples, in their order. Raises Spent, TargetError."""
-        keys = [program_key(sample.program) for sample in samples]
+        keys = [program_key(sample.program)[:_KEY] for sample in samples]
         new = {k: s for k, s in zip(keys, samples, strict=True) if k not in self.answers}
         if new:
             self._check_budget()
@@ -183,13 +183,3 @@ class Asker:
             raise Spent
         if seconds is not None and self.seconds >= seconds:
             raise Spent
-
-
-def program_key(program: Program) -> str:
-    """Of the graph with its constants, and the inputs."""
-    digest = hashlib.sha256(print_uir(program.graph).encode())
-    for name in sorted(program.inputs):
-        array = program.inputs[name]
-        digest.update(f"\n{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()[:16]

@@ -210,7 +210,7 @@ class Trials:
 
     def try_one(self, program: Program) -> Trial:
         """Whether a program shows the defect."""
-        key = _key(program)
+        key = program_key(program)
         with self._lock:
             known = self._known.get(key)
             self.count.trials += 1
@@ -334,7 +334,7 @@ def _check_started(outcome: Outcome | None) -> None:
         raise TargetError(outcome.log)
 
 
-def _key(program: Program) -> str:
+def program_key(program: Program) -> str:
     """Of all that the target sees: the graph with its constants, and the inputs."""
     if isinstance(program, Model):
         digest = hashlib.sha256(program.data)
