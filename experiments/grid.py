@@ -36,7 +36,6 @@ from reprise.campaign.filing import LIMITS
 from reprise.campaign.metrics import Rate, rate
 from reprise.campaign.regress.probe import About, Effect, Observation, Probe
 from reprise.campaign.regress.specimens import Collector, form_of
-from reprise.campaign.regress.values import input_sets
 from reprise.campaign.source import known_bugs
 from reprise.data import data_path
 from reprise.datalog import LimitError
@@ -46,6 +45,7 @@ from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.patterns.match import Matcher
 from reprise.patterns.truth import Truth
 from reprise.solve.signatures import Signatures
+from reprise.synth.inputs import input_sets
 from reprise.targets.discover import Target, TargetError, parse_target
 from reprise.targets.process import Limits, WorkerPool
 from reprise.uir.graph import Graph

@@ -14,10 +14,10 @@ from random import Random
 
 import numpy as np
 
-from reprise.campaign.regress.values import value_of
 from reprise.solve.sampling import Sampler
 from reprise.solve.signatures import Signatures
 from reprise.solve.suggestions import Shapes
+from reprise.synth.inputs import value_of
 from reprise.synth.values import NoValue
 from reprise.synth.vocabulary import LEFT_OUT, Policy
 from reprise.uir.graph import Array, Attribute, Graph, Role, Tensor, TensorType

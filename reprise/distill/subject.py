@@ -27,7 +27,8 @@ from reprise.lang.ruleset import load_rules
 from reprise.oracle.verdict import Judgement, Severity
 from reprise.patterns.check import UsageError
 from reprise.solve.signatures import Signatures
-from reprise.synth.values import NoValue, Use, of_kind, ordinary
+from reprise.synth.inputs import value_of
+from reprise.synth.values import NoValue, ordinary
 from reprise.synth.vocabulary import Policy, read_policies
 from reprise.targets.discover import Target, TargetError, parse_target
 from reprise.targets.process import Limits
@@ -304,26 +305,11 @@ def input_values(
 
 def _drawn_for(graph: Graph, tensor: Tensor, path: Path, rng: Random) -> Array:
     """A value for an input, of the kind that the first reader that cares demands."""
-    known = _policies()
-    for node in graph.nodes:
-        if tensor not in node.inputs or node.inputs[0] is None or node.outputs[0] is None:
-            continue
-        position = node.inputs.index(tensor)
-        policy = known.get(node.op)
-        kind = policy.kind(position, tensor.type.dtype) if policy else None
-        if kind:
-            second = node.inputs[1] if len(node.inputs) > 1 else None
-            use = Use(
-                node.inputs[0].type,
-                node.attributes,
-                node.outputs[0].type,
-                None if second is None else second.type,
-            )
-            try:
-                return of_kind(kind, rng, tensor.type, use)
-            except NoValue:
-                break
-    return _drawn(path, tensor.name, tensor.type, rng)
+    _check_size(path, tensor.name, tensor.type)
+    try:
+        return value_of(graph, tensor, _policies(), rng, "ordinary")
+    except NoValue:
+        return _drawn(path, tensor.name, tensor.type, rng)
 
 
 @cache
@@ -331,9 +317,13 @@ def _policies() -> Mapping[str, Policy]:
     return read_policies(load_rules([]))
 
 
-def _drawn(path: Path, name: str, type: TensorType, rng: Random) -> Array:
+def _check_size(path: Path, name: str, type: TensorType) -> None:
     if (type.elements or 0) > MAX_INPUT_ELEMENTS:
         raise ModelError(path, f"input {name} is too large to draw: {type}", "use --inputs")
+
+
+def _drawn(path: Path, name: str, type: TensorType, rng: Random) -> Array:
+    _check_size(path, name, type)
     if type.dtype == "string":
         shape = tuple(e for e in type.shape or () if isinstance(e, int))
         return np.full(shape, "a", dtype=object)

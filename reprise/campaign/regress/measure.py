@@ -23,13 +23,13 @@ from reprise.campaign.filing import LIMITS
 from reprise.campaign.regress.cell import Cell, Tried, new_cell
 from reprise.campaign.regress.probe import About, Effect, Probe
 from reprise.campaign.regress.specimens import Collector, Specimen, Specimens, form_of
-from reprise.campaign.regress.values import input_sets
 from reprise.campaign.source import known_bugs
 from reprise.datalog import LimitError
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
 from reprise.patterns.match import Matcher
 from reprise.patterns.truth import Truth
+from reprise.synth.inputs import input_sets
 from reprise.targets.discover import Target
 from reprise.targets.process import Limits, WorkerPool
 from reprise.uir.text import print_uir

@@ -13,12 +13,12 @@ from pathlib import Path
 from random import Random
 
 from reprise.campaign.regress.spellings import Spelling, spellings
-from reprise.campaign.regress.values import fill_constants
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
 from reprise.lower.lowering import lowering
 from reprise.patterns.match import Matcher
 from reprise.solve.signatures import Signatures
+from reprise.synth.inputs import fill_constants
 from reprise.synth.values import NoValue
 from reprise.synth.vocabulary import read_policies
 from reprise.synth.witness import Witness, WitnessFinder
