@@ -9,22 +9,17 @@ from pathlib import Path
 
 import click
 
-from reprise.cli.fuzz import Duration
 from reprise.cli.main import Exit
 from reprise.cli.output import wants_colour
+from reprise.cli.subject import folder_for, subject_options
 
 
 @click.command(short_help="Turn a failing program into a rule about its defect.")
-@click.argument("subject", metavar="FINDING|MODEL|PROGRAM", type=click.Path(path_type=Path))
-@click.option(
-    "--target", metavar="NAME[:DEVICE][@PYTHON]",
-    help="On what it fails. [default: the finding's own target]",
-)  # fmt: skip
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR",
-    help="A folder for the rule; one that holds a distillation already goes on from there. "
+@subject_options(
+    out="A folder for the rule; one that holds a distillation already goes on from there. "
     "[default: FINDING/distilled, or NAME-distilled]",
-)  # fmt: skip
+    seed="For all that is drawn.",
+)
 @click.option("--name", default="", metavar="RULE", help="The rule's name. [default: made up]")
 @click.option(
     "--reduce/--no-reduce", default=True, show_default=True,
@@ -37,30 +32,6 @@ from reprise.cli.output import wants_colour
 @click.option(
     "--neighbours", default=200, show_default=True, type=click.IntRange(0), metavar="N",
     help="Hold the rule against so many fresh programs of its own operators; 0: against none.",
-)  # fmt: skip
-@click.option(
-    "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
-    help="Processes of the target; 0: one for each processor.",
-)  # fmt: skip
-@click.option("--runs", type=click.IntRange(1), metavar="N", help="Stop after so many runs.")
-@click.option(
-    "--time", "seconds", type=Duration(), metavar="TIME", help="Stop after so long (90s, 30m)."
-)
-@click.option(
-    "--inputs", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.npz",
-    help="Values of inputs. [default: the finding's, or NAME.npz beside the file]",
-)  # fmt: skip
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="S",
-    help="For all that is drawn.",
-)  # fmt: skip
-@click.option(
-    "--timeout", default=60.0, type=Duration(), metavar="TIME",
-    help="How long the target may take for one program. [default: 60s]",
-)  # fmt: skip
-@click.option(
-    "--memory", default=4096, show_default=True, type=click.IntRange(0), metavar="MIB",
-    help="How much memory the target may take; 0: no limit.",
 )  # fmt: skip
 def distill(
     subject: Path,
@@ -102,9 +73,7 @@ def distill(
 
     signatures = Signatures.load()
     read = read_subject(subject, target, signatures, inputs=inputs, seed=seed)
-    if out is None:
-        inside = read.detail is not None
-        out = read.origin / "distilled" if inside else Path(f"{subject.stem}-distilled")
+    out = out or folder_for(subject, read.origin if read.detail else None, "distilled")
     live = LiveProgress() if wants_colour(sys.stderr) else None
     try:
         with live or nullcontext():

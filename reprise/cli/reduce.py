@@ -9,46 +9,17 @@ from pathlib import Path
 
 import click
 
-from reprise.cli.fuzz import Duration
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, wants_colour
+from reprise.cli.subject import folder_for, subject_options
 
 
 @click.command(short_help="Make a failing program as small as it can be.")
-@click.argument("subject", metavar="FINDING|MODEL|PROGRAM", type=click.Path(path_type=Path))
-@click.option(
-    "--target", metavar="NAME[:DEVICE][@PYTHON]",
-    help="On what it fails. [default: the finding's own target]",
-)  # fmt: skip
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR",
-    help="A folder for the result; one that holds a reduction already goes on from there. "
+@subject_options(
+    out="A folder for the result; one that holds a reduction already goes on from there. "
     "[default: FINDING/reduced, or NAME-reduced]",
-)  # fmt: skip
-@click.option(
-    "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
-    help="Processes of the target; 0: one for each processor.",
-)  # fmt: skip
-@click.option("--runs", type=click.IntRange(1), metavar="N", help="Stop after so many runs.")
-@click.option(
-    "--time", "seconds", type=Duration(), metavar="TIME", help="Stop after so long (90s, 30m)."
+    seed="For the values of inputs that have none.",
 )
-@click.option(
-    "--inputs", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE.npz",
-    help="Values of inputs. [default: the finding's, or NAME.npz beside the file]",
-)  # fmt: skip
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), metavar="S",
-    help="For the values of inputs that have none.",
-)  # fmt: skip
-@click.option(
-    "--timeout", default=60.0, type=Duration(), metavar="TIME",
-    help="How long the target may take for one program. [default: 60s]",
-)  # fmt: skip
-@click.option(
-    "--memory", default=4096, show_default=True, type=click.IntRange(0), metavar="MIB",
-    help="How much memory the target may take; 0: no limit.",
-)  # fmt: skip
 def reduce(
     subject: Path,
     target: str | None,
@@ -81,9 +52,7 @@ def reduce(
 
     signatures = Signatures.load()
     read = read_subject(subject, target, signatures, inputs=inputs, seed=seed)
-    if out is None:
-        inside = read.detail is not None
-        out = read.origin / "reduced" if inside else Path(f"{subject.stem}-reduced")
+    out = out or folder_for(subject, read.origin if read.detail else None, "reduced")
     live = LiveWatch() if wants_colour(sys.stderr) else None
     with live or nullcontext():
         report = reduce_subject(
