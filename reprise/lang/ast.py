@@ -516,13 +516,15 @@ class OpDecl:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintDecl:
-    """``constraint name : class on { lines [where …] } require conditions``."""
+    """``constraint name : class on { lines [where …] } require conditions``; ``meta`` says where
+    a mined constraint comes from."""
 
     name: Ident
     klass: Ident
     lines: tuple[Bind, ...]
     where: tuple[Condition, ...]
     require: tuple[Condition, ...]
+    meta: tuple[MetaEntry, ...] = ()
     doc: tuple[str, ...] = ()
     span: Span = _span()
 
@@ -535,6 +537,7 @@ class MonitorDecl:
     klass: Ident
     pass_name: str
     asserts: tuple[tuple[Condition, str | None], ...]
+    meta: tuple[MetaEntry, ...] = ()
     doc: tuple[str, ...] = ()
     span: Span = _span()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -20,24 +20,15 @@ from reprise.lang.diagnostics import Diagnostic, Span
 from reprise.lang.spelling import did_you_mean
 from reprise.lang.tokens import Tokens
 
-META_KEYS = frozenset(
-    [
-        "bug",
-        "target",
-        "affects",
-        "symptom",
-        "verdict",
-        "severity",
-        "since",
-        "fixed",
-        "status",
-        "owner",
-        "advice",
-        "found_by",
-        "pass",
-        "opset",
-    ]
-)
+_PROVENANCE = frozenset(["target", "from", "commit", "template", "agrees", "clashes", "confidence"])
+_ABOUT_A_BUG = ("bug", "target", "affects", "symptom", "verdict", "severity", "since", "fixed")
+_ABOUT_A_RULE = ("status", "owner", "advice", "found_by", "pass", "opset")
+META_KEYS = {
+    "pattern": frozenset((*_ABOUT_A_BUG, *_ABOUT_A_RULE)),
+    "constraint": _PROVENANCE,
+    "monitor": _PROVENANCE,
+}
+"""What each kind of declaration can state about itself."""
 CASE_KINDS = frozenset(
     ["match", "no_match", "possible", "todo_match", "todo_no_match", "holds", "violates"]
 )
@@ -238,14 +229,11 @@ class Builder:
 
     def pattern_decl(self, kids: Kids, a: int, b: int) -> ast.PatternDecl:
         name, title, *parts = kids
-        meta: list[ast.MetaEntry] = []
         lines: list[ast.Bind] = []
         where: list[ast.Condition] = []
         graph: list[ast.Condition] = []
         for part in parts:
             match part:
-                case ast.MetaEntry():
-                    meta.append(part)
                 case ast.Bind():
                     lines.append(part)
                 case _Where():
@@ -255,7 +243,7 @@ class Builder:
         return ast.PatternDecl(
             self.ident(name),
             "" if title is None else self.literal(title),
-            tuple(meta),
+            self.checked_meta(parts, "pattern"),
             tuple(lines),
             tuple(where),
             tuple(graph),
@@ -265,18 +253,25 @@ class Builder:
 
     def meta(self, kids: Kids, a: int, b: int) -> ast.MetaEntry:
         key, value = kids
-        text = self.texts[key]
-        if text not in META_KEYS:
-            self.report(
-                "unknown-meta-key",
-                f"`{text}` is not a key that a pattern can state",
-                self.span(key, key),
-                did_you_mean(text, META_KEYS) or f"the keys are {', '.join(sorted(META_KEYS))}",
-            )
         written = self.texts[value]
         if self.tokens.kinds[value] == "STRING":
             written = self.literal(value)
         return ast.MetaEntry(self.ident(key), written, self.span(a, b))
+
+    def checked_meta(self, parts: Iterable[object], kind: str) -> tuple[ast.MetaEntry, ...]:
+        """The metadata among a declaration's parts; reports keys that its kind does not have."""
+        entries = tuple(part for part in parts if isinstance(part, ast.MetaEntry))
+        known = META_KEYS[kind]
+        for entry in entries:
+            text = entry.key.text
+            if text not in known:
+                self.report(
+                    "unknown-meta-key",
+                    f"`{text}` is not a key that a {kind} can state",
+                    entry.key.span,
+                    did_you_mean(text, known) or f"the keys are {', '.join(sorted(known))}",
+                )
+        return entries
 
     def where(self, kids: Kids, a: int, b: int) -> _Where:
         return _Where(kids[0])
@@ -469,28 +464,31 @@ class Builder:
         lines: list[ast.Bind] = []
         where: list[ast.Condition] = []
         for part in parts:
-            if isinstance(part, _Where):
-                where += part.conditions
-            else:
-                lines.append(part)
+            match part:
+                case ast.Bind():
+                    lines.append(part)
+                case _Where():
+                    where += part.conditions
         return ast.ConstraintDecl(
             self.ident(name),
             self.ident(klass),
             tuple(lines),
             tuple(where),
             require,
+            self.checked_meta(parts, "constraint"),
             self.doc(a),
             self.span(a, b),
         )
 
     def monitor_decl(self, kids: Kids, a: int, b: int) -> ast.MonitorDecl:
-        name, klass, where, *asserts = kids
+        name, klass, where, *parts = kids
         quoted = self.tokens.kinds[where] == "STRING"
         return ast.MonitorDecl(
             self.ident(name),
             self.ident(klass),
             self.literal(where) if quoted else self.texts[where],
-            tuple(asserts),
+            tuple(part for part in parts if isinstance(part, tuple)),
+            self.checked_meta(parts, "monitor"),
             self.doc(a),
             self.span(a, b),
         )

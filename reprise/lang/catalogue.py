@@ -56,7 +56,8 @@ def _pattern(pattern: Pattern) -> CatalogueEntry:
 def _constraint(constraint: Constraint) -> CatalogueEntry:
     title = _first_line(constraint.doc) or constraint.klass
     place = constraint.span.file, constraint.span.line
-    return CatalogueEntry(constraint.name, "constraint", title, (), None, (), *place)
+    targets = constraint.meta.get("target", ())
+    return CatalogueEntry(constraint.name, "constraint", title, targets, None, (), *place)
 
 
 def _deny(deny: Deny) -> CatalogueEntry:
@@ -67,7 +68,8 @@ def _deny(deny: Deny) -> CatalogueEntry:
 def _monitor(monitor: Monitor) -> CatalogueEntry:
     title = _first_line(monitor.doc) or f"{monitor.klass}, around {monitor.pass_name}"
     place = monitor.span.file, monitor.span.line
-    return CatalogueEntry(monitor.name, "monitor", title, (), None, (), *place)
+    targets = monitor.meta.get("target", ())
+    return CatalogueEntry(monitor.name, "monitor", title, targets, None, (), *place)
 
 
 def _first_line(doc: str) -> str:

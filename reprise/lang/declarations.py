@@ -66,10 +66,7 @@ class DeclarationLowering:
         conditions = (*decl.where, *decl.graph)
         nodes = _node_names(decl.lines)
         alternatives = self.graph_pattern(decl.name.text, decl.lines, conditions, decl.span)
-        meta: dict[str, tuple[str, ...]] = {}
-        for entry in decl.meta:
-            key = entry.key.text
-            meta[key] = (*meta.get(key, ()), entry.value)
+        meta = _metadata(decl.meta)
         self._relation(decl.name.text, nodes, alternatives, decl.span)
         return Pattern(
             decl.name.text, decl.title, meta, nodes, alternatives, "\n".join(decl.doc), decl.span
@@ -85,7 +82,8 @@ class DeclarationLowering:
         alternatives = self.graph_pattern(name, decl.lines, (*decl.where, broken), decl.span)
         self._relation(name, nodes, alternatives, decl.span)
         doc = "\n".join(decl.doc)
-        return Constraint(name, decl.klass.text, nodes, guard, alternatives, doc, decl.span)
+        meta = _metadata(decl.meta)
+        return Constraint(name, decl.klass.text, nodes, guard, alternatives, doc, decl.span, meta)
 
     def graph_pattern(
         self,
@@ -134,7 +132,8 @@ class DeclarationLowering:
             self._alternatives(name, (broken,), shared, decl.span, lower)
         doc = "\n".join(decl.doc)
         messages = tuple(message for _, message in decl.asserts)
-        return Monitor(name, decl.klass.text, decl.pass_name, messages, doc, decl.span)
+        meta = _metadata(decl.meta)
+        return Monitor(name, decl.klass.text, decl.pass_name, messages, doc, decl.span, meta)
 
     # --- shared ------------------------------------------------------------------------------
 
@@ -206,6 +205,15 @@ def value_variables(parts: Sequence[object]) -> Iterator[str]:
                 yield from value_variables([getattr(part, f) for f in fields])
             case _:
                 continue
+
+
+def _metadata(entries: Sequence[ast.MetaEntry]) -> dict[str, tuple[str, ...]]:
+    """Values by key, each key's in the order in which they are written."""
+    meta: dict[str, tuple[str, ...]] = {}
+    for entry in entries:
+        key = entry.key.text
+        meta[key] = (*meta.get(key, ()), entry.value)
+    return meta
 
 
 def _node_names(lines: Sequence[ast.Bind]) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class Pattern:
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A full-stack constraint (XCheck). Its relation holds the violations; ``guard`` is the
-    relation of the places that it applies to, violated or not."""
+    relation of the places that it applies to, violated or not. ``meta`` as a pattern's."""
 
     name: str
     klass: str
@@ -53,6 +53,7 @@ class Constraint:
     alternatives: tuple[Alternative, ...]
     doc: str
     span: Span
+    meta: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,4 @@ class Monitor:
     messages: tuple[str | None, ...]
     doc: str
     span: Span
+    meta: dict[str, tuple[str, ...]]

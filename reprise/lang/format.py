@@ -509,7 +509,8 @@ class _Formatter:
         return tuple(parts)
 
     def _constraint(self, decl: ast.ConstraintDecl, until: Place) -> list[str]:
-        parts = [_Part(self.doc(line), line.span) for line in decl.lines]
+        parts = [_Part(self._meta(entry), entry.span) for entry in decl.meta]
+        parts += [_Part(self.doc(line), line.span) for line in decl.lines]
         parts += self._clauses("where", decl.where)
         parts = _ordered(parts)
         header = f"constraint {decl.name} : {decl.klass} on"
@@ -534,7 +535,7 @@ class _Formatter:
 
     def _monitor(self, decl: ast.MonitorDecl) -> list[str]:
         header = f"monitor {decl.name} : {decl.klass} on pass {_quote(decl.pass_name)}"
-        parts = []
+        parts = [_Part(self._meta(entry), entry.span) for entry in decl.meta]
         for condition, message in decl.asserts:
             doc: Doc = ("assert ", Nest(self.doc(condition)))
             span = self._from_word(condition.span, "assert")
@@ -543,6 +544,7 @@ class _Formatter:
                 end = self.source.after(_end(span), "STRING") if self.source else None
                 span = Span(span.file, *_start(span), *(end or _end(span)))
             parts.append(_Part(doc, span))
+        parts = _ordered(parts)
         return self._block(header, parts, decl.span, _on_one_line(decl.span, parts, True))
 
     def _test(self, decl: ast.TestDecl) -> list[str]:

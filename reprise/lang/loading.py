@@ -51,6 +51,7 @@ class Loader:
         self.own: set[str] = set()
         self._seen: set[Path] = set()
         self._spoilt: set[str] = set()
+        self._syntax: set[int] = set()
 
     def add_text(self, text: str, path: str) -> None:
         """Parse ``text`` as a file of its own."""
@@ -85,6 +86,7 @@ class Loader:
         """Keep what is sound of a file with syntax errors, so that its other mistakes are told in
         the same run; what the rest may have declared is not called unknown."""
         self.report.diagnostics += error.diagnostics
+        self._syntax.update(map(id, error.diagnostics))
         self._spoilt.update(_DECLARES.findall(text))
         sound = tuple(d for d in error.sound if isinstance(d, ast.Decl))
         self.files[key] = ast.RuleFile(path, (), sound)
@@ -154,7 +156,8 @@ class Loader:
         return [
             d
             for d in self.report.diagnostics
-            if not (
+            if id(d) in self._syntax
+            or not (
                 d.code.startswith("unknown-") and self._spoilt & set(re.findall(r"\w+", d.message))
             )
         ]

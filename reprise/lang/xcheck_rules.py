@@ -437,7 +437,7 @@ class _Importer:
         name = directives.get("name") or self._free(_name(item.identifier or chosen))
         ident = ast.Ident(name, item.span)
         where = scope.where()
-        return ast.ConstraintDecl(ident, ast.Ident(chosen), lines, where, require, (), item.span)
+        return ast.ConstraintDecl(ident, ast.Ident(chosen), lines, where, require, span=item.span)
 
     def _monitor(
         self, item: Assertions, directives: Mapping[str, str], klass: str | None
@@ -465,7 +465,7 @@ class _Importer:
         wish = _name(_snake(item.label)) if item.label else f"{chosen}_1"
         name = directives.get("name") or self._free(wish)
         ident = ast.Ident(name, item.span)
-        return ast.MonitorDecl(ident, ast.Ident(chosen), pass_name, asserts, (), item.span)
+        return ast.MonitorDecl(ident, ast.Ident(chosen), pass_name, asserts, span=item.span)
 
     def _inline(self, expr: ast.Expr) -> ast.Expr | None:
         """A defined name's value, with the definitions inside it put in as well."""

@@ -194,7 +194,10 @@ attributes = make(
 )
 columns = make(ast.ColumnDecl, idents(), idents(), st.booleans())
 flags = make(ast.Flag, idents(), tuples(idents()))
-meta = make(ast.MetaEntry, idents(st.sampled_from(sorted(META_KEYS))), texts)
+
+
+def meta(kind: str) -> st.SearchStrategy[ast.MetaEntry]:
+    return make(ast.MetaEntry, idents(st.sampled_from(sorted(META_KEYS[kind]))), texts)
 
 
 @st.composite
@@ -228,7 +231,7 @@ decls = st.one_of(
         ast.PatternDecl,
         idents(),
         texts,
-        tuples(meta),
+        tuples(meta("pattern")),
         tuples(binds),
         tuples(conditions),
         tuples(conditions),
@@ -258,6 +261,7 @@ decls = st.one_of(
         tuples(binds),
         tuples(conditions),
         tuples(conditions, 1, 3),
+        tuples(meta("constraint")),
         docs,
     ),
     make(
@@ -266,6 +270,7 @@ decls = st.one_of(
         idents(),
         texts,
         tuples(st.tuples(conditions, st.none() | texts)),
+        tuples(meta("monitor")),
         docs,
     ),
     make(ast.TestDecl, idents(names | qualified), tuples(cases), docs),
