@@ -38,5 +38,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not self.commands:
+            return
         with formatter.section("Commands"):
             formatter.write_dl([(name, stub.help or "") for name, stub in self.commands.items()])

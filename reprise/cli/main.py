@@ -71,6 +71,10 @@ class Exit(IntEnum):
             "reprise.cli.regress:regress",
             "Say which known bugs still fire, in which versions of their targets.",
         ),
+        "mine": (
+            "reprise.cli.mine:mine",
+            "Mine constraints from documents and sources.",
+        ),
         "conformance": (
             "reprise.cli.conformance:conformance",
             "Compare the reference semantics with targets, operator by operator.",

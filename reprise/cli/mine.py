@@ -1,0 +1,12 @@
+"""``reprise mine``: constraints from what others wrote."""
+
+from __future__ import annotations
+
+import click
+
+from reprise.cli.lazy import LazyGroup
+
+
+@click.group(cls=LazyGroup, lazy={}, short_help="Mine constraints from documents and sources.")
+def mine() -> None:
+    """Mine constraints from operator documentation, hardware specifications and compilers."""

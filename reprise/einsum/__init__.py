@@ -1,0 +1,1 @@
+"""Sparse einsum kernels: valid by rules, mutated by sound relations, run by sparse compilers."""
