@@ -36,6 +36,16 @@ class Announce(Protocol):
 
     def __call__(self, stage: str, /) -> None: ...
 
+    def begin(self, name: str, /) -> None:
+        """Say that a pass of the compiler begins: its own name for it. Only targets that count
+        passes do (``reprise.xcheck.passes``); also kept outside the process, at a few
+        microseconds."""
+        ...
+
+    def end(self, name: str, /) -> None:
+        """Say that the pass has ended, and did not fail."""
+        ...
+
 
 class Runner(Protocol):
     """The compiler at work, in the worker. Made once, by ``Runner(device, announce)``; what costs
@@ -137,11 +147,23 @@ class Ended(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class PassEvent:
+    """A pass that began, or ended without failing (``ended``), as its target announced it.
+    ``peak_mib``: the most memory that the process had held by then, in MiB, since the job's first
+    event; 0 where the system does not say."""
+
+    name: str
+    ended: bool
+    peak_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a job. ``results`` has the modes that were answered before the end;
     ``mode`` and ``stage`` say where the process was if it ended otherwise; ``signal`` its name
     (``SIGSEGV``) or exit status (``exit 3``); ``log`` the tail of what it printed, where a crash's
-    Python frames are too; ``seconds`` on the clock, from sending to the end."""
+    Python frames are too; ``seconds`` on the clock, from sending to the end; ``trail``: the passes
+    that began and ended, in order, however the job ended, if the target announces them."""
 
     ended: Ended
     results: dict[str, ModeResult] = field(default_factory=dict)
@@ -150,3 +172,4 @@ class Outcome:
     signal: str | None = None
     log: str = ""
     seconds: float = 0.0
+    trail: tuple[PassEvent, ...] = ()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import select
 import signal
 import socket
@@ -26,9 +27,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from reprise.targets.discover import Target, TargetError
-from reprise.targets.interface import Ended, Failure, Job, ModeResult, Outcome, Stage
+from reprise.targets.interface import (
+    Ended,
+    Failure,
+    Job,
+    ModeResult,
+    Outcome,
+    PassEvent,
+    Stage,
+)
 from reprise.targets.wire import Frame, Reader, WireError, pack
-from reprise.targets.worker import NO_MODE, STAGES
+from reprise.targets.worker import NO_MODE, STAGES, TRAIL
 
 _HERE = Path(__file__).parent
 _TICK = 0.05
@@ -38,6 +47,9 @@ _COLLECTING = 1.0
 _DYING = 3.0
 """Seconds that a process may take from closing its connection to its end."""
 _LOG_BYTES = 16_384
+_TRAIL_BYTES = 1 << 20
+_EVENT = re.compile(r"([+-])(\d{1,9}) (.*)")
+"""A line of the worker's trail of passes."""
 _STARTS = 2
 """How often a worker is started before a job is given up as unstarted."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -116,6 +128,7 @@ class _Worker:
     def send(self, message: dict[str, Any], arrays: list[tuple[str, Any]], deadline: float) -> None:
         """Send a frame. Raises _Lost, WireError."""
         self._log.clear()
+        os.ftruncate(self._status, TRAIL)
         os.pwrite(self._status, bytes((NO_MODE, 0)), 0)
         for piece in pack(message, arrays):
             rest = memoryview(piece)
@@ -173,6 +186,13 @@ class _Worker:
         """The mode (its number, or NO_MODE) and the stage that were announced last."""
         mode, stage, *_ = *os.pread(self._status, 2, 0), 0, 0
         return mode, Stage(STAGES[stage]) if stage < len(STAGES) else Stage.LOAD
+
+    def trail(self) -> tuple[PassEvent, ...]:
+        """The passes that were announced since the last frame was sent."""
+        text = os.pread(self._status, _TRAIL_BYTES, TRAIL).decode("utf-8", "replace")
+        matches = (_EVENT.fullmatch(line) for line in text.split("\n"))
+        events = (match.groups() for match in matches if match is not None)
+        return tuple(PassEvent(name, sign == "-", int(mib)) for sign, mib, name in events)
 
     def log(self) -> str:
         """The tail of what was printed since the last frame was sent."""
@@ -314,7 +334,8 @@ class TargetProcess:
         except _Lost as lost:
             return self._lost(lost, results, job)
         seconds = time.monotonic() - self._submitted
-        return Outcome(Ended.ANSWERED, results, log=worker.log(), seconds=seconds)
+        log, trail = worker.log(), worker.trail()
+        return Outcome(Ended.ANSWERED, results, log=log, seconds=seconds, trail=trail)
 
     def passes(self, model: bytes) -> tuple[str, ...]:
         """The names of what can be disabled when ``model`` is compiled, the likeliest first; empty
@@ -400,14 +421,15 @@ class TargetProcess:
         worker, self._worker = self._worker, None
         assert worker is not None
         seconds = time.monotonic() - self._submitted
-        number, stage = worker.where()
+        (number, stage), trail = worker.where(), worker.trail()
         mode = job.modes[number] if number < len(job.modes) else None
         how = worker.end(_DYING if lost.ended is Ended.DIED else 0.0)
         died = lost.ended is Ended.DIED
         log = "\n".join(part for part in (worker.log(), lost.note) if part)
         if died and how == "killed":  # it only closed its connection
-            return Outcome(Ended.GARBAGE, results, mode, stage, None, log, seconds)
-        return Outcome(lost.ended, results, mode, stage, how if died else None, log, seconds)
+            return Outcome(Ended.GARBAGE, results, mode, stage, None, log, seconds, trail)
+        how_died = how if died else None
+        return Outcome(lost.ended, results, mode, stage, how_died, log, seconds, trail)
 
 
 class Jobs(Protocol):

@@ -4,8 +4,10 @@ Loads a target file, says that it is ready, and answers jobs until its connectio
 three arguments are file descriptors:
 
 - CONNECTION, a socket: frames (see ``wire``). Standard output and error are the target's own.
-- STATUS, a file of two bytes that the parent reads when the process has died or hangs: the
-  number of the mode that it was in, and of the stage.
+- STATUS, a file that the parent reads, also when the process has died or hangs: two bytes, the
+  number of the mode that it is in and of the stage; then a line for each pass of the compiler that
+  began (``+``) or ended (``-``), with the most MiB that the process had held by then:
+  ``+441 FuseOps``.
 - LIFE, a pipe that the parent alone can write to and never does. The kernel kills this process
   group when it closes, however the parent ended, and also while this process is in an endless loop
   inside the compiler. (PR_SET_PDEATHSIG would do it when the parent's *thread* ends.)
@@ -33,9 +35,12 @@ from typing import Any
 STAGES = ("load", "compile", "run")
 NO_MODE = 255
 """The status byte before the first mode."""
+TRAIL = 2
+"""Where the passes begin in the status file."""
 
 _MOST_FRAMES = 60
 _MOST_CHARACTERS = 20_000
+_MOST_OF_A_NAME = 500
 
 
 def main(arguments: list[str]) -> None:
@@ -48,13 +53,38 @@ def main(arguments: list[str]) -> None:
     _Server(wire, socket.socket(fileno=connection), status).serve(file, device)
 
 
+class _Announce:
+    """Leaves word of where we are in the status file, outside the process."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        self.mode = NO_MODE
+        self.stage = STAGES[0]
+        self.at = TRAIL
+
+    def __call__(self, stage: str) -> None:
+        os.pwrite(self.status, bytes((self.mode, STAGES.index(stage))), 0)
+        self.stage = stage
+
+    def begin(self, name: str) -> None:
+        self._pass("+", name)
+
+    def end(self, name: str) -> None:
+        self._pass("-", name)
+
+    def _pass(self, sign: str, name: str) -> None:
+        if self.at == TRAIL:
+            _forget_peak()
+        line = f"{sign}{_peak_mib()} {_clean(' '.join(name.split()))[:_MOST_OF_A_NAME]}\n".encode()
+        os.pwrite(self.status, line, self.at)
+        self.at += len(line)
+
+
 class _Server:
     def __init__(self, wire: ModuleType, connection: socket.socket, status: int) -> None:
         self.wire = wire
         self.connection = connection
-        self.status = status
-        self.mode = NO_MODE
-        self.stage = STAGES[0]
+        self.announce = _Announce(status)
         self.runner: Any = None
 
     def serve(self, file: str, device: str) -> None:
@@ -74,6 +104,7 @@ class _Server:
                 return
             message = frame.message
             model = frame.arrays.pop("").tobytes()
+            self.announce.at = TRAIL  # the parent has emptied the rest of the file
             if message["kind"] == "passes":
                 self.send(self.answer_passes(message["id"], model))
             else:
@@ -94,14 +125,14 @@ class _Server:
         answer: dict[str, Any] = {"kind": "result", "id": message["id"], "index": index}
         given = {name: array.copy() for name, array in inputs.items()}
         disabled = tuple(message["disabled"]) if mode == message["first"] else ()
-        self.mode = index
+        self.announce.mode = index
         self.announce(STAGES[0])
         start = time.process_time()
         try:
             outputs = list(self.runner.run(model, given, mode, disabled))
         except Exception as error:
             answer["seconds"] = time.process_time() - start
-            answer["failure"] = {"stage": self.stage, **describe(error)}
+            answer["failure"] = {"stage": self.announce.stage, **describe(error)}
             answer["failure"]["unsupported"] = self.unsupported(error)
             self.send(answer)
         else:
@@ -117,11 +148,6 @@ class _Server:
         except Exception:
             traceback.print_exc()
             return False
-
-    def announce(self, stage: str) -> None:
-        """Leave word of where we are, outside the process."""
-        os.pwrite(self.status, bytes((self.mode, STAGES.index(stage))), 0)
-        self.stage = stage
 
     def send(self, message: dict[str, Any], arrays: Any = ()) -> None:
         for piece in self.wire.pack(message, arrays):
@@ -157,6 +183,21 @@ def _clean(text: str) -> str:
         half = _MOST_CHARACTERS // 2
         text = f"{text[:half]}\n[...]\n{text[-half:]}"
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _forget_peak() -> None:
+    """Have the kernel take the memory that we hold now for the most that we ever held."""
+    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+
+
+def _peak_mib() -> int:
+    """The most resident memory since :func:`_forget_peak`; 0 where the system does not say."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", "rb") as file:
+        _, found, rest = file.read().partition(b"VmHWM:")
+        if found:
+            return int(rest.split(None, 1)[0]) >> 10
+    return 0
 
 
 def _short(filename: str) -> str:

@@ -134,6 +134,27 @@ def test_a_failing_mode_does_not_end_the_others(run: Run) -> None:
     assert outcome.ended is Ended.ANSWERED
 
 
+def passed(outcome: Outcome) -> list[str]:
+    return [f"{'-' if event.ended else '+'}{event.name}" for event in outcome.trail]
+
+
+def test_passes_are_announced_and_outlive_the_process(run: Run) -> None:
+    program = "stage.begin('fuse ops')\nstage.end('fuse ops')\nstage.begin('fold')\n"
+    assert passed(run(program)) == ["+fuse ops", "-fuse ops", "+fold"]
+    assert passed(run(program + "1 / 0")) == ["+fuse ops", "-fuse ops", "+fold"]
+    assert passed(run(program + CRASH)) == ["+fuse ops", "-fuse ops", "+fold"]
+    assert passed(run("stage.begin('a\\nb')")) == ["+a b"]
+    assert passed(run("")) == []
+
+
+def test_a_pass_says_how_much_memory_the_process_held(run: Run) -> None:
+    hold = "stage.begin('a'); stage.begin('b'); bytearray(100 << 20); stage.end('b')\n"
+    before, begun, after = (event.peak_mib for event in run(hold).trail)
+    assert 0 < before <= begun < after - 90
+    (later,) = run("stage.begin('c')").trail
+    assert later.peak_mib < after - 90  # what a job before it held is not counted
+
+
 @pytest.mark.parametrize(
     ("raised", "says"),
     [
