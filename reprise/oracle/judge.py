@@ -39,9 +39,10 @@ from reprise.oracle.tolerance import PAPER, Tolerance, Tolerances, lengths
 from reprise.oracle.verdict import Judgement, Severity, Verdict
 from reprise.oracle.weigh import Weighing, total, weigh
 from reprise.targets.interface import Ended, ModeResult, Outcome
-from reprise.uir.graph import Array
+from reprise.uir.graph import Array, TensorType
 from reprise.uir.program import Program
 from reprise.uir.semantics import Cause, SemanticsError
+from reprise.uir.types import numpy_dtype
 
 _STRUCTURAL = (Kind.COUNT, Kind.SHAPE, Kind.DTYPE)
 _HALVES = ("float16", "bfloat16")
@@ -106,7 +107,7 @@ class Judge:
         first = self._first(program, outcome)
         case = _Case(self, program, outcome, rerun, passes)
         match first.verdict:
-            case Verdict.OK if self._chosen(program):
+            case Verdict.OK if self._chosen(program) or self._mistyped(program, outcome):
                 return case.both_wrong() or first
             case Verdict.WRONG_RESULT:
                 return case.wrong_result(first)
@@ -188,11 +189,35 @@ class Judge:
             for array, length in zip(outputs, padded, strict=False)
         )
 
+    def _mistyped(self, program: Program, outcome: Outcome) -> bool:
+        """Whether an output has not the type that the program declares. That costs nothing to see,
+        so no test's types are left to the share that is compared with the reference."""
+        result = outcome.results.get(self.baseline or self.tested)
+        if result is None or result.outputs is None:
+            return False
+        return any(
+            not _has_type(array, tensor.type)
+            for array, tensor in zip(result.outputs, program.graph.outputs, strict=False)
+        )
+
     def _chosen(self, program: Program) -> bool:
         return crc32(f"{self.seed}/{program.name}".encode()) < self.share * 2**32
 
 
 _OK = Judgement(Verdict.OK)
+
+
+def _has_type(array: Array, type: TensorType) -> bool:
+    """Whether an array is of a type, as far as the type is known."""
+    if type.shape is not None:
+        known = zip(type.shape, array.shape, strict=False)
+        if len(type.shape) != array.ndim or any(
+            isinstance(extent, int) and extent != actual for extent, actual in known
+        ):
+            return False
+    if type.dtype is None or type.dtype == "string":
+        return True
+    return array.dtype == numpy_dtype(type.dtype)
 
 
 def _failed(results: Mapping[str, ModeResult], verdict: Verdict, mode: str) -> Judgement:

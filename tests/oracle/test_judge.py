@@ -413,6 +413,27 @@ def test_what_both_modes_get_wrong_is_seen_in_the_share_that_is_checked(program:
     check(target.judged(share=0.0), Verdict.OK)
 
 
+@pytest.mark.parametrize("wrong", [np.zeros(3, np.float32), np.zeros((1, 4), np.float32)])
+def test_a_shape_that_both_modes_get_wrong_is_seen_in_every_test(
+    program: Build, wrong: np.ndarray
+) -> None:
+    p = program("x: float32[4]\ny = exp(x)", x=f32(1, 2, 3, 4))
+
+    def modes(given: Arrays, _: tuple[str, ...] = ()) -> list[np.ndarray]:
+        return [wrong]
+
+    check(Target(p, modes, modes).judged(share=0.0), Verdict.REFERENCE_DISAGREEMENT)
+
+
+def test_a_dtype_that_both_modes_get_wrong_is_seen_in_every_test(program: Build) -> None:
+    p = program("x: float32[4]\ny = exp(x)", x=f32(1, 2, 3, 4))
+
+    def modes(given: Arrays, _: tuple[str, ...] = ()) -> list[np.ndarray]:
+        return [plain(p, given)[0].astype(np.float64)]
+
+    check(Target(p, modes, modes).judged(share=0.0), Verdict.REFERENCE_DISAGREEMENT)
+
+
 def test_rounding_that_both_modes_share_is_fine(program: Build) -> None:
     p = program("x: float32[8]\ny = exp(x)\nz = log(y)\nw = floor(z)", x=f32(*range(1, 9)))
 
