@@ -89,7 +89,7 @@ def from_document(document: Any, folder: Path) -> list[Kernel]:
         kernels.append(
             assemble(
                 source.output.access,
-                source.kernel().terms,
+                source.products,
                 extents,
                 formats,
                 data,

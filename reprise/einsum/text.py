@@ -115,6 +115,11 @@ class Source:
         """The operands, term by term."""
         return tuple(written for term in self.terms for written in term)
 
+    @property
+    def products(self) -> tuple[Term, ...]:
+        """The terms, without positions."""
+        return tuple(Term(tuple(written.access for written in term)) for term in self.terms)
+
     def known_extents(self) -> dict[str, int]:
         """The extent of every index: as given, else as a shape has it, else :data:`EXTENT`."""
         found = {index: extent for index, (extent, _) in self.extents.items()}
@@ -133,7 +138,7 @@ class Source:
         declared = self.tensors.items()
         return assemble(
             self.output.access,
-            [Term(tuple(written.access for written in term)) for term in self.terms],
+            self.products,
             self.known_extents(),
             {name: d.format for name, d in declared if d.format is not None},
             {name: d.data for name, d in declared if d.data is not None},
@@ -397,7 +402,8 @@ class _Parser:
         tensor = self.name("a tensor")
         if tensor.text == "where":
             self.fail("expected a tensor, found `where`", tensor.span)
-        spans, indices = [], []
+        indices: list[str] = []
+        spans: list[Span] = []
         end = tensor.span
         if self.skip("("):
             while indices or not self.sees(")"):
