@@ -16,7 +16,13 @@ def read_options(given: Mapping[str, Any]) -> Options:
 
     Raises OptionsError for what makes no sense.
     """
-    plain = {f.name for f in fields(Options)} - {"include", "exclude", "dtypes", "weights"}
+    plain = {f.name for f in fields(Options)} - {
+        "include",
+        "exclude",
+        "dtypes",
+        "weights",
+        "signatures",
+    }
     read: dict[str, Any] = {}
     for name, value in given.items():
         match name:
@@ -26,6 +32,8 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 read["exclude"] = frozenset(_words(value))
             case "dtypes":
                 read["dtypes"] = _weights(value)
+            case "signatures":
+                read["signatures"] = tuple(value)
             case _ if name in plain:
                 read[name] = value
             case _:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprise.data import data_path
+from reprise.facts.onnx_apply import OnnxResults
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules, rule_files
 from reprise.lang.symbols import suggest
@@ -53,8 +54,8 @@ def open_source(request: SourceRequest) -> Generator:
     """The generator of a request. Raises RulesError for bad rules and OptionsError for options
     that leave nothing to generate."""
     limits = [] if request.target is None else target_rules(request.target)
-    rules = load_rules([*_bug_rules(request.rules), *limits])
-    signatures = _signatures(request.rules)
+    rules = load_rules([*_bug_rules(request.rules), *limits, *_more(request)])
+    signatures = _signatures(request)
     return Generator(
         rules,
         signatures,
@@ -72,14 +73,14 @@ def open_source(request: SourceRequest) -> Generator:
 def open_finder(request: SourceRequest, name: str) -> tuple[WitnessFinder, Pattern]:
     """What looks for witnesses, and the pattern called ``name``. Raises UsageError if there is
     none."""
-    rules = load_rules(_bug_rules(request.rules))
+    rules = load_rules([*_bug_rules(request.rules), *_more(request)])
     pattern = rules.patterns.get(name)
     if pattern is None:
         hint = suggest(name, rules.patterns)
         raise UsageError(f"no pattern is called `{name}`" + (f" ({hint})" if hint else ""))
     finder = WitnessFinder(
         rules,
-        _signatures(request.rules),
+        _signatures(request),
         request.options,
         why_not=None if request.target is None else _support(request.target),
         unsupported=_unsupported(request.lowerings),
@@ -124,8 +125,15 @@ def _bug_rules(paths: Sequence[Path]) -> list[Path]:
     return list(paths) or [data_path("rules/bugs")]
 
 
-def _signatures(paths: Sequence[Path]) -> Signatures:
-    return Signatures.load(p for p in rule_files(paths) if " op " in f" {p.read_text()}")
+def _more(request: SourceRequest) -> list[Path]:
+    """The files with operators besides those that ship."""
+    return [Path(path) for path in request.options.signatures]
+
+
+def _signatures(request: SourceRequest) -> Signatures:
+    files = [p for p in rule_files(request.rules) if " op " in f" {p.read_text()}"]
+    more = [path for path in _more(request) if path not in files]
+    return Signatures.load([*files, *more], OnnxResults())
 
 
 def _support(target: str) -> WhyNot | None:

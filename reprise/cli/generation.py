@@ -46,6 +46,12 @@ def generation_options(command: _Command) -> _Command:
         type=click.Choice(["exact", "paper"]),
         help="What a rejected candidate excludes at its position.",
     )(command)
+    command = click.option(
+        "--signatures",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+        help="A file with more operators (reprise mine signatures); may be repeated.",
+    )(command)
     for name, text in reversed(_WORDS):
         command = click.option(f"--{name}", multiple=True, metavar="NAME,...", help=text)(command)
     for name, text in reversed(_NUMBERS):

@@ -356,7 +356,7 @@ class _Writer:
     def _same_as_operand(self, type_: ast.TypeExpr) -> str | None:
         """The operand whose type is, by its spelling, the result's: types are shared."""
         for port in self.plan.decl.params:
-            bare = all(
+            bare = port.type.shape is not None and all(
                 isinstance(d.expr if isinstance(d, ast.Splat) else d, ast.Variable)
                 for d in port.type.shape or ()
             )

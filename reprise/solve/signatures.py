@@ -3,7 +3,8 @@
 Comes in: ``op`` and ``set`` declarations. Goes out: :class:`Signatures`, which answers
 ``infer(op, operand types, attributes)``. Every signature is checked when it is loaded; what a
 caller can get wrong afterwards is a :class:`~reprise.uir.inference.SignatureError`. Fully known
-operands take a compiled path; anything else, and every failure, is interpreted.
+operands take a compiled path; anything else, and every failure, is interpreted. Where a signature
+leaves the shape of a result open (``T[...]``), whoever was given as ``results`` is asked for it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from reprise.solve.emit import Apply, compile_plan
 from reprise.solve.interpret import Operands, interpret
 from reprise.solve.plan import Plan, make_plan
 from reprise.uir.graph import Attribute, TensorType
-from reprise.uir.inference import SignatureError, Typing
+from reprise.uir.inference import ResultTypes, SignatureError, Typing
 
 NO_ATTRIBUTES: Mapping[str, Attribute] = {}
 
@@ -27,9 +28,11 @@ NO_ATTRIBUTES: Mapping[str, Attribute] = {}
 class Signature:
     """One operator's signature, ready to be applied."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, results: ResultTypes | None = None) -> None:
         params = plan.decl.params
         self.plan = plan
+        open_shapes = any(type_.shape is None for _, type_ in plan.decl.results)
+        self._results = results if open_shapes and "untyped" not in self.flags else None
         self.name = plan.name
         self.least = max((i + 1 for i, p in enumerate(params) if not p.optional), default=0)
         self.ports = len(params)
@@ -54,7 +57,7 @@ class Signature:
         """Apply the signature. Raises SignatureError."""
         arranged = self._arrange(operands)
         typing = self.compiled(arranged, attributes)
-        return typing or interpret(self.plan, arranged, attributes)
+        return self._asked(arranged, typing or interpret(self.plan, arranged, attributes))
 
     def attempt(self, operands: Operands, attributes: Mapping[str, Attribute]) -> Typing | None:
         """As :meth:`check`, but None, and quickly, where it would raise. For generators."""
@@ -62,10 +65,18 @@ class Signature:
             arranged = self._arrange(operands)
             typing = self.compiled(arranged, attributes)
             if typing is None:
-                return interpret(self.plan, arranged, attributes)
+                typing = interpret(self.plan, arranged, attributes)
+            return self._asked(arranged, typing) if typing else None
         except SignatureError:
             return None
-        return typing or None
+
+    def _asked(self, operands: Operands, typing: Typing) -> Typing:
+        """The typing with the shapes that the signature leaves open, as far as somebody knows them.
+        Raises SignatureError."""
+        if self._results is None:
+            return typing
+        types = self._results(self.name, operands, typing.attributes)
+        return typing if types is None else typing._replace(outputs=types)
 
     def _arrange(self, operands: Operands) -> Operands:
         """Check the number of operands and drop trailing absences."""
@@ -99,7 +110,7 @@ class Signatures:
         self.symbols = symbols
 
     @classmethod
-    def of(cls, files: Sequence[ast.RuleFile]) -> Signatures:
+    def of(cls, files: Sequence[ast.RuleFile], results: ResultTypes | None = None) -> Signatures:
         """The signatures declared in ``files``, which must also declare the sets they use.
 
         Raises RulesError with everything that is wrong with them.
@@ -108,10 +119,10 @@ class Signatures:
         symbols = collect_symbols(files, report)
         if report.diagnostics:
             raise RulesError(report.diagnostics)
-        return cls.of_symbols(symbols)
+        return cls.of_symbols(symbols, results)
 
     @classmethod
-    def of_symbols(cls, symbols: Symbols) -> Signatures:
+    def of_symbols(cls, symbols: Symbols, results: ResultTypes | None = None) -> Signatures:
         """The signatures of a rule set that is loaded already (``RuleSet.symbols``).
 
         Raises RulesError with everything that is wrong with them.
@@ -122,20 +133,21 @@ class Signatures:
         for name, operator in symbols.operators.items():
             plan = make_plan(operator.decl, sets, diagnostics)
             if plan is not None:
-                table[name] = Signature(plan)
+                table[name] = Signature(plan, results)
         if diagnostics:
             raise RulesError(diagnostics)
         return cls(table, symbols)
 
     @classmethod
-    def load(cls, paths: Iterable[Path] = ()) -> Signatures:
-        """The signatures that ship with the library, and those in ``paths``."""
+    def load(cls, paths: Iterable[Path] = (), results: ResultTypes | None = None) -> Signatures:
+        """The signatures that ship with the library, and those in ``paths``. ``results``: who is
+        asked for the shapes that signatures leave open."""
         from reprise.data import data_path
         from reprise.lang.parse import parse_file
 
         operators = sorted(data_path("rules/ops").glob("*.rules"))
         shipped = [data_path("rules/std/dtypes.rules"), *operators]
-        return cls.of([parse_file(path) for path in [*shipped, *paths]])
+        return cls.of([parse_file(path) for path in [*shipped, *paths]], results)
 
     def __getitem__(self, op: str) -> Signature:
         """The signature of ``op``. Raises SignatureError if there is none."""

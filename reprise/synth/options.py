@@ -42,6 +42,7 @@ class Options:
     how often an operand is one of the youngest tensors, which makes programs deep, not wide.
     ``backward``: how often a node is made backwards, so that its result is what an operand of the
     next one must be (reshape to (1, 1024) from (1, 32, 32)).
+    ``signatures``: files with operators besides those that ship (``reprise mine signatures``).
     """
 
     nodes: int = 10
@@ -64,6 +65,7 @@ class Options:
     join: float = 0.5
     recent: float = 0.6
     backward: float = 0.1
+    signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises OptionsError for what makes no sense."""

@@ -41,6 +41,20 @@ class Typing(NamedTuple):
     certain: bool
 
 
+class ResultTypes(Protocol):
+    """Somebody who knows the results of operators whose signatures leave their shapes open."""
+
+    def __call__(
+        self,
+        op: str,
+        operands: Sequence[TensorType | None],
+        attributes: Mapping[str, Attribute],
+    ) -> list[TensorType] | None:
+        """The result types, or None for operators that it does not know. Raises SignatureError
+        for operands and attributes that the operator does not take."""
+        ...
+
+
 class Inference(Protocol):
     """A table of operators that can be applied to types."""
 

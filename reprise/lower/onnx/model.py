@@ -24,11 +24,12 @@ from onnx import (
     numpy_helper,
 )
 
+from reprise.facts.onnx_apply import domain_version, opset_of, parts
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lang.dtypes import DTYPES
 from reprise.lower.onnx.call import Call, OnnxNode, Ref
 from reprise.lower.onnx.spec import Spec, spec
-from reprise.lower.onnx.tables import CONTROL, FORMS
+from reprise.lower.onnx.tables import CONTROL, form_of
 from reprise.uir.graph import Array, Body, Graph, Node, Role, Tensor, TensorType
 
 _FLOAT, _INT, _STRING, _TENSOR, _FLOATS, _INTS, _STRINGS = 1, 2, 3, 4, 6, 7, 8
@@ -42,11 +43,12 @@ IR_OF_OPSET = {
 
 
 class Writer:
-    """Writes one graph. ``reads``: ids of the tensors that somebody wants."""
+    """Writes one graph, at ``opset`` or the least above it that has all its operators. ``reads``:
+    ids of the tensors that somebody wants."""
 
     def __init__(self, graph: Graph, opset: int, constants_as_nodes: bool, value_info: bool):
         self.graph = graph
-        self.opset = opset
+        self.opset = opset_of([node.op for node in graph.nodes], opset)
         self.constants_as_nodes = constants_as_nodes
         self.value_info = value_info
         self.names = {t.name for t in graph.tensors}
@@ -60,6 +62,8 @@ class Writer:
     def model(self) -> ModelProto:
         model = ModelProto(ir_version=IR_OF_OPSET[self.opset], producer_name="reprise")
         model.opset_import.add(version=self.opset)
+        for domain in sorted({parts(node.op)[0] for node in self.graph.nodes} - {""}):
+            model.opset_import.add(domain=domain, version=domain_version(domain))
         graph = model.graph
         graph.name = self.graph.name or "graph"
         self._fill(graph, 0)
@@ -117,7 +121,8 @@ class Writer:
         if node.op in CONTROL:
             self._control(proto, node, name)
             return
-        form = FORMS[node.op]
+        form = form_of(node.op)
+        assert form is not None
         types: list[TensorType | None] = []
         operands: list[Ref | None] = []
         for tensor in node.inputs:
@@ -161,7 +166,10 @@ class Writer:
             outputs.append(ref.name)
         while len(outputs) > 1 and not outputs[-1]:
             outputs.pop()
-        written = proto.node.add(op_type=node.op, name=label, input=inputs, output=outputs)
+        domain, op_type = parts(node.op)
+        written = proto.node.add(
+            op_type=op_type, domain=domain, name=label, input=inputs, output=outputs
+        )
         if node.attributes:
             _write_attributes(written, node.attributes, found)
 

@@ -13,7 +13,7 @@ from functools import cache
 
 from onnx import defs
 
-from reprise.facts.onnx_schema import definition
+from reprise.facts.onnx_apply import definition_of
 from reprise.lang.dtypes import DTYPES
 from reprise.uir.graph import Attribute
 
@@ -63,8 +63,8 @@ class Spec:
 @cache
 def spec(op: str, opset: int) -> Spec | None:
     """The definition of ``op`` in force at ``opset``, or None if there is none."""
-    found = definition("", op, opset)
-    if found is None:
+    found = definition_of(op, opset)
+    if found is None or found.schema.deprecated:
         return None
     schema = found.schema
     last = schema.inputs[-1] if schema.inputs else None
@@ -127,7 +127,7 @@ def newest_default(op: str, attribute: str) -> Attribute | None:
 @cache
 def knows_word(op: str, attribute: str, word: str, opset: int) -> bool:
     """Whether ``word`` is a value of a text attribute. ONNX lists them in prose only."""
-    found = definition("", op, opset)
+    found = definition_of(op, opset)
     if found is None or attribute not in found.schema.attributes:
         return False
     described = found.schema.attributes[attribute].description

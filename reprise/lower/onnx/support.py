@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reprise.facts.onnx_apply import opset_of
 from reprise.facts.onnx_values import DTYPE_OF_CODE
 from reprise.lower.onnx.call import Call, OnnxNode, Ref
 from reprise.lower.onnx.spec import (
@@ -19,7 +20,7 @@ from reprise.lower.onnx.spec import (
     newest_default,
     spec,
 )
-from reprise.lower.onnx.tables import CONTROL, FORMS, LIMITS, OLD_MEANING
+from reprise.lower.onnx.tables import CONTROL, LIMITS, OLD_MEANING, form_of
 from reprise.uir.graph import Attribute, TensorType
 
 _STRING = 3
@@ -32,10 +33,12 @@ def unsupported(
     attributes: Mapping[str, Attribute],
     opset: int,
 ) -> str | None:
-    """The reason, or None if the application can be lowered."""
+    """The reason, or None if the application can be lowered. One of ONNX's own operators raises the
+    opset of the model that it is in, if it is younger."""
     if op in CONTROL:
         return None
-    form = FORMS.get(op)
+    opset = opset_of([op], opset)
+    form = form_of(op)
     if form is None:
         return f"{op} is no operator that can be written in ONNX"
     if any(type is not None and type.dtype is None for type in operands):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reprise.facts.onnx_apply import is_foreign
 from reprise.lower.onnx import (
     creation,
     elementwise,
+    foreign,
     indexing,
     layers,
     layout,
@@ -31,6 +33,12 @@ FORMS: dict[str, Form] = {
     **quantization.FORMS,
 }
 """How each operator is written in ONNX."""
+
+
+def form_of(op: str) -> Form | None:
+    """How an operator is written: one of ONNX's own as it is. None if it is no operator."""
+    return foreign.form if is_foreign(op) else FORMS.get(op)
+
 
 CONTROL = {"if": "If", "loop": "Loop", "scan": "Scan"}
 """Operators that run sub-graphs."""

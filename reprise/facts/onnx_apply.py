@@ -1,0 +1,283 @@
+"""One application of an ONNX operator: how it is written, and what ONNX says of its results.
+
+Comes in: an operator by the name that it has where no UIR operator means the same (``onnx.Col2Im``,
+``ai.onnx.ml.Binarizer``), operand types and attributes. An attribute that has the name of an
+operand *is* that operand, known before the program runs: ``shape=[2, 3]`` of ``onnx.CenterCropPad``
+is written as a stored tensor. Goes out: a model of that one node, and :class:`OnnxResults`, which
+asks ONNX's strict inference for the types of the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reprise.facts.onnx_schema import Definition, definition
+from reprise.facts.onnx_types import encode, type_of
+from reprise.facts.onnx_values import CODE_OF_DTYPE
+from reprise.lang.dtypes import DTYPES
+from reprise.uir.graph import Array, Attribute, TensorType
+from reprise.uir.inference import SignatureError
+from reprise.uir.types import numpy_dtype
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, TensorProto
+    from onnx.defs import OpSchema
+
+USUAL_OPSET = 21
+"""At which an operator is applied that exists there: what ``reprise.lower.onnx`` writes unless it
+is told otherwise."""
+
+_PREFERRED = ("int64", "float32", "int32", "float64", "string", "bool")
+_VARIADIC = 2  # OpSchema.FormalParameterOption.Variadic
+_SPELLED = {"float": "float32", "double": "float64"}
+_FLAG_TYPES = (6, 7, 8)  # AttributeProto: FLOATS, INTS, STRINGS
+
+
+def is_foreign(op: str) -> bool:
+    """Whether ``op`` is an operator by ONNX's own name."""
+    return "." in op
+
+
+@cache
+def parts(op: str) -> tuple[str, str]:
+    """Domain and ONNX's name: ``onnx.Foo`` is ``("", "Foo")``, plain ``Foo`` too."""
+    domain, _, name = op.rpartition(".")
+    return ("" if domain == "onnx" else domain), name
+
+
+@cache
+def since(op: str) -> int | None:
+    """The opset (of the operator's own domain) from which on it exists, or None if it never did
+    or does no longer."""
+    domain, name = parts(op)
+    newest = definition(domain, name, 2**31 - 1)
+    if newest is None or newest.schema.deprecated:
+        return None
+    from onnx import defs
+
+    history = defs.get_all_schemas_with_history()
+    return min(s.since_version for s in history if (s.domain, s.name) == (domain, name))
+
+
+@cache
+def domain_version(domain: str) -> int:
+    """The newest version of a domain other than ONNX's main one."""
+    from onnx import defs
+
+    return max(s.since_version for s in defs.get_all_schemas_with_history() if s.domain == domain)
+
+
+def opset_of(ops: Sequence[str], usual: int = USUAL_OPSET) -> int:
+    """The opset at which all of ``ops`` can be applied: ``usual``, or the least above it."""
+    needed = [since(op) or 0 for op in ops if is_foreign(op) and not parts(op)[0]]
+    return max([usual, *needed])
+
+
+def definition_of(op: str, opset: int) -> Definition | None:
+    """The definition in force at an opset of the main domain; other domains are taken as they
+    are newest."""
+    domain, name = parts(op)
+    return definition(domain, name, domain_version(domain) if domain else opset)
+
+
+@cache
+def formal_dtypes(types: frozenset[str]) -> tuple[str, ...]:
+    """The element types that a formal parameter may have, the usual ones first."""
+    names = {text[len("tensor(") : -1] for text in types if text.startswith("tensor(")}
+    names = {_SPELLED.get(name, name) for name in names} & DTYPES.keys()
+    return (*(n for n in _PREFERRED if n in names), *sorted(names - set(_PREFERRED)))
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An operand that is written as a stored tensor."""
+
+    name: str
+    value: Array
+    dtype: str
+
+
+def operands_of(
+    schema: OpSchema, count: int, attributes: Mapping[str, Attribute]
+) -> Iterator[int | Stored | None]:
+    """The node's operands in ONNX's order: the number of one of the application's ``count``
+    operands, or what an attribute says in its place; None where there may be none. Attributes
+    that are operands are exactly those that bear the name of one."""
+    formals = schema.inputs
+    for i in range(max(count, len(formals))):
+        formal = formals[i] if i < len(formals) else None
+        value = None if formal is None else attributes.get(formal.name)
+        if formal is not None and value is not None and formal.name not in schema.attributes:
+            dtype = formal_dtypes(frozenset(formal.types))[0]
+            yield Stored(formal.name, np.array(value, numpy_dtype(dtype)), dtype)
+        else:
+            yield i if i < count else None
+
+
+def own_attributes(schema: OpSchema, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """The attributes that are written as such: those that are no operands. An element type is
+    written by ONNX's number for it."""
+    own: dict[str, Attribute] = {}
+    for name, value in attributes.items():
+        if name not in schema.attributes:
+            continue
+        kind = int(schema.attributes[name].type.value)  # type: ignore[attr-defined]
+        if kind == 2 and isinstance(value, str):
+            value = CODE_OF_DTYPE[value]
+        if kind in _FLAG_TYPES and not isinstance(value, tuple):
+            continue  # the one-number spelling of a list
+        own[name] = int(value) if kind == 2 else value  # type: ignore[arg-type]
+    return own
+
+
+def model_of(
+    op: str,
+    operands: Sequence[TensorType | None],
+    attributes: Mapping[str, Attribute],
+    opset: int,
+    results: Sequence[TensorType] | None = None,
+) -> ModelProto | None:
+    """A model of this one node, with inputs ``x0``, ``x1`` … and outputs ``y0`` …, whose types are
+    stated if ``results`` says them; None if ONNX has no such operator at the opset."""
+    from onnx import ModelProto, helper
+
+    domain, name = parts(op)
+    found = definition_of(op, opset)
+    if found is None or found.schema.deprecated:
+        return None
+    schema = found.schema
+    model = ModelProto(ir_version=_ir_version(opset), producer_name="reprise")
+    model.opset_import.add(version=opset)
+    if domain:
+        model.opset_import.add(domain=domain, version=domain_version(domain))
+    graph = model.graph
+    graph.name = name
+    inputs: list[str] = []
+    for operand in operands_of(schema, len(operands), attributes):
+        if isinstance(operand, Stored):
+            inputs.append(operand.name)
+            fill_stored(graph.initializer.add(), operand)
+        elif operand is None or operands[operand] is None:
+            inputs.append("")
+        else:
+            inputs.append(f"x{operand}")
+            info = graph.input.add(name=f"x{operand}")
+            info.type.ParseFromString(encode(operands[operand]))  # type: ignore[arg-type]
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    outputs = [f"y{i}" for i in range(len(schema.outputs) if results is None else len(results))]
+    own: dict[str, Any] = own_attributes(schema, attributes)
+    graph.node.append(helper.make_node(name, inputs, outputs, domain=domain, **own))
+    for i, output in enumerate(outputs):
+        info = graph.output.add(name=output)
+        if results is not None:
+            info.type.ParseFromString(encode(results[i]))
+    return model
+
+
+def fill_stored(proto: TensorProto, stored: Stored) -> None:
+    """Write a stored operand into an empty TensorProto."""
+    from onnx import numpy_helper
+
+    if stored.dtype == "string":
+        proto.dims.extend(stored.value.shape)
+        proto.data_type = CODE_OF_DTYPE["string"]
+        proto.string_data.extend(str(text).encode() for text in stored.value.reshape(-1))
+    else:
+        proto.CopyFrom(numpy_helper.from_array(stored.value))
+    proto.name = stored.name
+
+
+@cache
+def _ir_version(opset: int) -> int:
+    from onnx import helper
+
+    versions = {
+        version: ir
+        for (domain, version), ir in helper.OP_SET_ID_VERSION_MAP.items()
+        if domain == "ai.onnx"
+    }
+    return versions[opset]
+
+
+class Refused(Exception):
+    """ONNX does not take an application; the text says why, in one line."""
+
+
+def infer_results(model: ModelProto) -> list[TensorType]:
+    """The types of the model's outputs by ONNX's strict inference, with element types checked and
+    values of small constants followed. Raises Refused."""
+    from onnx import ModelProto, shape_inference
+
+    # The bindings raise several classes of exceptions without a common base.
+    try:
+        made = shape_inference.infer_shapes(model.SerializeToString(), True, True, True)
+    except Exception as error:
+        raise Refused(_line(error)) from None
+    typed = made if isinstance(made, ModelProto) else ModelProto.FromString(made)
+    return [type_of(output.type)[0] for output in typed.graph.output]
+
+
+def check_model(model: ModelProto) -> None:
+    """Hold the model against ONNX's checker. Raises Refused."""
+    from onnx import checker
+
+    try:
+        checker.check_model(model.SerializeToString(), full_check=True)
+    except Exception as error:
+        raise Refused(_line(error)) from None
+
+
+def _line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+class OnnxResults:
+    """Result types of ONNX's own operators, asked of ONNX and kept: the same question is answered
+    from memory. An answer with an unknown extent is no answer."""
+
+    def __init__(self, opset: int = USUAL_OPSET, most: int = 1 << 14) -> None:
+        self.opset = opset
+        self._most = most
+        self._kept: dict[Any, list[TensorType] | str] = {}
+
+    def __call__(
+        self,
+        op: str,
+        operands: Sequence[TensorType | None],
+        attributes: Mapping[str, Attribute],
+    ) -> list[TensorType] | None:
+        if not is_foreign(op):
+            return None
+        key = op, tuple(operands), tuple(sorted(attributes.items()))
+        kept = self._kept.get(key)
+        if kept is None:
+            if len(self._kept) >= self._most:
+                self._kept.clear()
+            kept = self._kept[key] = self._ask(op, operands, attributes)
+        if isinstance(kept, str):
+            raise SignatureError(op, "shape", kept)
+        return kept
+
+    def _ask(
+        self,
+        op: str,
+        operands: Sequence[TensorType | None],
+        attributes: Mapping[str, Attribute],
+    ) -> list[TensorType] | str:
+        model = model_of(op, operands, attributes, opset_of([op], self.opset))
+        if model is None:
+            return "ONNX has no such operator"
+        try:
+            types = infer_results(model)
+        except Refused as error:
+            return str(error)
+        if any(type.dtype is None or type.elements is None for type in types):
+            return "the results do not follow from types alone"
+        return types
