@@ -57,7 +57,8 @@ class DeclarationLowering:
         """A rule whose rows are reported, each with its message."""
         self.rule(decl)
         columns = tuple(a.name if isinstance(a, ast.Variable) else "_" for a in decl.head.args)
-        return Deny(decl.head.relation.text, decl.message, columns, decl.span)
+        doc = "\n".join(decl.doc)
+        return Deny(decl.head.relation.text, decl.message, columns, decl.span, doc)
 
     # --- patterns and constraints -----------------------------------------------------------
 

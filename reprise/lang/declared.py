@@ -64,6 +64,7 @@ class Deny:
     message: str
     columns: tuple[str, ...]
     span: Span
+    doc: str = ""
 
 
 @dataclass(frozen=True, slots=True)
