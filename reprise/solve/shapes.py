@@ -459,16 +459,30 @@ def _check_pads(items: List, pads: tuple[int, ...], axes: tuple[int, ...]) -> No
 
 
 @_function(3)
-def reflect_room(
+def cropped(
     items: List | None, pads: tuple[int, ...] | None, axes: tuple[int, ...] | None
 ) -> tuple[Value, ...] | None:
-    """``reflect_room(D, P, A)``: for each end of each axis that P pads, how much more could be
-    mirrored there."""
+    """``cropped(D, P, A)``: of each axis in A, what negative amounts leave of its extent."""
     if items is None or pads is None or axes is None:
         return None
     _check_pads(items, pads, axes)
     return tuple(
-        minus(minus(items[axes[i % len(axes)]], 1), pad) for i, pad in enumerate(pads) if pad > 0
+        plus(items[axis], min(pads[i], 0) + min(pads[i + len(axes)], 0))
+        for i, axis in enumerate(axes)
+    )
+
+
+@_function(3)
+def reflect_room(
+    items: List | None, pads: tuple[int, ...] | None, axes: tuple[int, ...] | None
+) -> tuple[Value, ...] | None:
+    """``reflect_room(D, P, A)``: for each end of each axis that P pads, how much more could be
+    mirrored there; cutting comes first."""
+    left = cropped(items, pads, axes)
+    if left is None or pads is None:
+        return None
+    return tuple(
+        minus(minus(left[i % len(left)], 1), pad) for i, pad in enumerate(pads) if pad > 0
     )
 
 

@@ -472,15 +472,27 @@ def _pad_dims(reading: Symbolic, items: List, pads: List, axes: List) -> List:
 
 
 @_symbolic
+def _cropped(reading: Symbolic, items: List, pads: List, axes: List) -> List:
+    _padding(reading, items, pads, axes)
+
+    def cut(pad: Any) -> Any:
+        return _choose(reading, reading.compare("<", pad, 0, False), pad, 0)
+
+    return tuple(
+        items[axis] + cut(pads[i]) + cut(pads[i + len(axes)]) for i, axis in enumerate(axes)
+    )
+
+
+@_symbolic
 def _reflect_room(reading: Symbolic, items: List, pads: List, axes: List) -> List:
     # an end that is not padded is left out natively; here it has infinite room, which is the same
     # for `smallest`, the one thing that is asked of this list
-    _padding(reading, items, pads, axes)
+    left = _cropped(reading, items, pads, axes)
     rooms = []
     for i, pad in enumerate(pads):
         there = reading.compare(">", pad, 0, False)
         if there is not False:
-            rooms.append(_choose(reading, there, items[axes[i % len(axes)]] - 1 - pad, _AMPLE))
+            rooms.append(_choose(reading, there, left[i % len(left)] - 1 - pad, _AMPLE))
     return tuple(rooms)
 
 
