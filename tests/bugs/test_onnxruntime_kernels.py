@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 onnxruntime = pytest.importorskip("onnxruntime")
 FILES = (
     *("conv_transpose", "dequantize_int32", "empty_tensors", "expand", "half_cast"),
-    *("quantize_half", "quick_gelu", "relu6", "resize_cubic"),
+    *("pad_wrap", "quantize_half", "quick_gelu", "relu6", "resize_cubic", "slice_to_max"),
 )
 FOLDER = ROOT / "rules" / "bugs" / "onnxruntime"
 RULES = load_rules([FOLDER / f"{name}.rules" for name in (*FILES, "where_negative_zero")])
