@@ -7,6 +7,12 @@ import click
 from reprise.cli.lazy import LazyGroup
 
 
-@click.group(cls=LazyGroup, lazy={}, short_help="Mine constraints from documents and sources.")
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "docs": ("reprise.cli.mine_docs:mine_docs", "Mine ONNX's operator documentation."),
+    },
+    short_help="Mine constraints from documents and sources.",
+)
 def mine() -> None:
     """Mine constraints from operator documentation, hardware specifications and compilers."""

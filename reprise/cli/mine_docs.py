@@ -1,0 +1,85 @@
+"""``reprise mine docs``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reprise.cli.main import Exit
+from reprise.cli.output import show_diagnostics, show_table
+
+
+@click.command("docs", short_help="Mine ONNX's operator documentation.")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "pages"]),
+    help="Read only documents of this form. Default: both.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write the rules here: to a folder or, all of them, to a file NAME.rules.",
+)
+@click.option(
+    "--opset",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take the newest version of each operator that this opset has.",
+)
+@click.option("--check", is_flag=True, help="Compare what was read with the installed onnx.")
+@click.option(
+    "--save-docs",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Without PATHS: keep the documents that were made, in this folder.",
+)
+@click.option("--left-out", is_flag=True, help="List the operators without a signature, and why.")
+def mine_docs(
+    paths: tuple[Path, ...],
+    form: str | None,
+    out: Path | None,
+    opset: int | None,
+    check: bool,
+    save_docs: Path | None,
+    left_out: bool,
+) -> int:
+    """Mine constraints and signatures from ONNX's operator documentation.
+
+    PATHS are documents, or folders of them: Operators.md, Changelog.md, or pages as on onnx.ai.
+    Without PATHS, the documents are made from the installed onnx package.
+
+    Exit code: 0 everything was read (and agrees), 1 something could not be read, or disagrees
+    without an explanation (the rest is written all the same), 2 no documentation.
+    """
+    from reprise.mining.docs import report
+    from reprise.mining.docs.agreement import compare
+    from reprise.mining.docs.mining import mine, read, save
+    from reprise.mining.docs.model import Form
+
+    if save_docs is not None and paths:
+        raise click.UsageError("--save-docs is for documents that are made: give no PATHS")
+    documentation = read(paths, None if form is None else Form(form), save_docs)
+    show_diagnostics(documentation.diagnostics)
+    if not documentation.entries:
+        click.echo("no operator was read", err=True)
+        return Exit.INPUT
+    mined = mine(documentation, opset)
+    for line in report.summary(mined):
+        click.echo(line)
+    if left_out:
+        for line in report.left_out(mined):
+            click.echo(line)
+    wrong = bool(documentation.diagnostics)
+    if check:
+        agreement = compare(documentation)
+        show_table(report.agreement_table(agreement))
+        for line in report.differences(agreement):
+            click.echo(line)
+        wrong = wrong or bool(agreement.unexplained)
+    if out is not None:
+        for path in save(mined, out):
+            click.echo(f"wrote {path}")
+    return Exit.FOUND if wrong else Exit.OK

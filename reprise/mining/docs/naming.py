@@ -1,0 +1,75 @@
+"""What ONNX's documents call things, in the words of the rule language.
+
+An operator that keeps its ONNX name is ``onnx.Foo`` (or ``domain.Foo``) in rules; element types
+have UIR's names; names of parameters become names that the language can write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from reprise.lang.dtypes import DTYPES
+from reprise.mining.docs.model import Entry
+
+_RENAMED = {"float": "float32", "double": "float64"}
+
+
+def dtype_of(written: str) -> str | None:
+    """The element type of ``tensor(float)``; None if ``written`` is no tensor's type."""
+    match = re.fullmatch(r"tensor\((\w+)\)", written)
+    if match is None:
+        return None
+    name = _RENAMED.get(match[1], match[1])
+    return name if name in DTYPES else None
+
+
+def dtypes_of(types: Iterable[str]) -> tuple[str, ...]:
+    """The element types of the tensors among ``types``."""
+    return tuple(name for name in map(dtype_of, types) if name is not None)
+
+
+def inner_dtypes(types: Iterable[str]) -> tuple[str, ...]:
+    """The element types of all tensors that occur in ``types``, also inside sequences."""
+    inside = (found for type_ in types for found in re.findall(r"tensor\(\w+\)", type_))
+    return tuple(dict.fromkeys(dtypes_of(inside)))
+
+
+def operator_name(entry: Entry) -> str:
+    """How rules name the operator where it keeps its ONNX name."""
+    return f"{entry.domain or 'onnx'}.{entry.name}"
+
+
+def written_name(name: str, taken: set[str]) -> str:
+    """``name`` as a lower-case name of the rule language, different from all that are ``taken``;
+    it is added to them."""
+    base = re.sub(r"\W+", "_", name).strip("_").lower()
+    if not base or not base[0].isalpha():
+        base = f"x{base}"
+    candidate = base
+    while candidate in taken or candidate in _CLAIMED:
+        candidate += "_"
+    taken.add(candidate)
+    return candidate
+
+
+_CLAIMED = frozenset(("inf", "nan", "true", "false", "none", "not", "or", "and", "in"))
+"""Words that the language reads as something else wherever they stand."""
+
+
+def variable_name(name: str) -> str:
+    """A type variable as the rule language writes it: with a capital."""
+    base = re.sub(r"\W+", "_", name)
+    return base[:1].upper() + base[1:]
+
+
+def slug(entry: Entry) -> str:
+    """``abs_13``, ``ml_scaler_1``: an entry's name and version for the names of declarations."""
+    domain = entry.domain.removeprefix("ai.onnx").strip(".")
+    words = [re.sub(r"\W+", "_", domain), _snake(entry.name), str(entry.since)]
+    return "_".join(word for word in words if word)
+
+
+def _snake(name: str) -> str:
+    """``ReduceSumSquare`` → ``reduce_sum_square``, ``LSTM`` → ``lstm``, ``DFT`` → ``dft``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
