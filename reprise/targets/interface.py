@@ -148,13 +148,10 @@ class Ended(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PassEvent:
-    """A pass that began, or ended without failing (``ended``), as its target announced it.
-    ``peak_mib``: the most memory that the process had held by then, in MiB, since the job's first
-    event; 0 where the system does not say."""
+    """A pass that began, or ended without failing, as its target announced it."""
 
     name: str
     ended: bool
-    peak_mib: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +160,8 @@ class Outcome:
     ``mode`` and ``stage`` say where the process was if it ended otherwise; ``signal`` its name
     (``SIGSEGV``) or exit status (``exit 3``); ``log`` the tail of what it printed, where a crash's
     Python frames are too; ``seconds`` on the clock, from sending to the end; ``trail``: the passes
-    that began and ended, in order, however the job ended, if the target announces them."""
+    that began and ended, in order, however the job ended, if the target announces them; then also
+    ``peak_mib``, the most memory that the process was seen to hold since the first of them."""
 
     ended: Ended
     results: dict[str, ModeResult] = field(default_factory=dict)
@@ -173,3 +171,4 @@ class Outcome:
     log: str = ""
     seconds: float = 0.0
     trail: tuple[PassEvent, ...] = ()
+    peak_mib: int = 0

@@ -70,7 +70,7 @@ class Runner:
         self.ort = onnxruntime
         self.native = native
         self.providers = [provider] if device == "cpu" else [provider, _PROVIDERS["cpu"]]
-        self.options = {mode: self._options(mode) for mode in MODES}
+        self.options = {mode: self.session_options(mode) for mode in MODES}
         onnxruntime.set_default_logger_severity(4)
         onnxruntime.disable_telemetry_events()
 
@@ -109,7 +109,7 @@ class Runner:
         """
         return type(error).__name__ == "NotImplemented" or _DECLINED.search(str(error)) is not None
 
-    def _options(self, mode: str, severity: int = 4) -> Any:
+    def session_options(self, mode: str, severity: int = 4) -> Any:
         options = self.ort.SessionOptions()
         level = self.ort.GraphOptimizationLevel
         every, none = level.ORT_ENABLE_ALL, level.ORT_DISABLE_ALL
@@ -127,7 +127,7 @@ class Runner:
             os.dup2(log.fileno(), 2)
             try:
                 with contextlib.suppress(Exception):
-                    options = self._options(mode, severity=1)
+                    options = self.session_options(mode, severity=1)
                     session = self.native.InferenceSession(options, model, False, False)
                     session.initialize_session(self.providers, [{}] * len(self.providers), set())
             finally:

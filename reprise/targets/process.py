@@ -46,9 +46,8 @@ _COLLECTING = 1.0
 """Seconds that a worker has at least to hand over what it has when we come for it."""
 _DYING = 3.0
 """Seconds that a process may take from closing its connection to its end."""
-_LOG_BYTES = 16_384
 _TRAIL_BYTES = 1 << 20
-_EVENT = re.compile(r"([+-])(\d{1,9}) (.*)")
+_EVENT = re.compile(r"([+=-])(\d{1,9}) (.*)")
 """A line of the worker's trail of passes."""
 _STARTS = 2
 """How often a worker is started before a job is given up as unstarted."""
@@ -62,10 +61,12 @@ _SINGLE_THREADED = {
 class Limits:
     """What a job may take: seconds on the clock and resident MiB of its process (0: no limit; it
     is looked at twenty times a second). A worker that holds more than half of that between two
-    jobs, or has died there, is replaced: no job is blamed for what others left behind."""
+    jobs, or has died there, is replaced: no job is blamed for what others left behind. Of what it
+    prints, an outcome keeps the last ``log_bytes``."""
 
     seconds: float = 60.0
     memory_mib: int = 4096
+    log_bytes: int = 16_384
     startup_seconds: float = 300.0
 
 
@@ -187,12 +188,14 @@ class _Worker:
         mode, stage, *_ = *os.pread(self._status, 2, 0), 0, 0
         return mode, Stage(STAGES[stage]) if stage < len(STAGES) else Stage.LOAD
 
-    def trail(self) -> tuple[PassEvent, ...]:
-        """The passes that were announced since the last frame was sent."""
+    def trail(self) -> tuple[tuple[PassEvent, ...], int]:
+        """The passes that were announced since the last frame was sent, and the most MiB that the
+        process says it held."""
         text = os.pread(self._status, _TRAIL_BYTES, TRAIL).decode("utf-8", "replace")
         matches = (_EVENT.fullmatch(line) for line in text.split("\n"))
-        events = (match.groups() for match in matches if match is not None)
-        return tuple(PassEvent(name, sign == "-", int(mib)) for sign, mib, name in events)
+        lines = [match.groups() for match in matches if match is not None]
+        events = tuple(PassEvent(name, sign == "-") for sign, _, name in lines if sign != "=")
+        return events, max((int(mib) for _, mib, _ in lines), default=0)
 
     def log(self) -> str:
         """The tail of what was printed since the last frame was sent."""
@@ -248,7 +251,7 @@ class _Worker:
                     self._poll.unregister(self._log_fd)
                 return
             self._log += data
-            del self._log[:-_LOG_BYTES]
+            del self._log[: -self.limits.log_bytes]
 
 
 class TargetProcess:
@@ -334,8 +337,10 @@ class TargetProcess:
         except _Lost as lost:
             return self._lost(lost, results, job)
         seconds = time.monotonic() - self._submitted
-        log, trail = worker.log(), worker.trail()
-        return Outcome(Ended.ANSWERED, results, log=log, seconds=seconds, trail=trail)
+        trail, peak = worker.trail()
+        return Outcome(
+            Ended.ANSWERED, results, None, None, None, worker.log(), seconds, trail, peak
+        )
 
     def passes(self, model: bytes) -> tuple[str, ...]:
         """The names of what can be disabled when ``model`` is compiled, the likeliest first; empty
@@ -421,15 +426,17 @@ class TargetProcess:
         worker, self._worker = self._worker, None
         assert worker is not None
         seconds = time.monotonic() - self._submitted
-        (number, stage), trail = worker.where(), worker.trail()
+        (number, stage), (trail, peak) = worker.where(), worker.trail()
+        if lost.ended is Ended.MEMORY:
+            peak = max(peak, worker.resident_mib())
         mode = job.modes[number] if number < len(job.modes) else None
         how = worker.end(_DYING if lost.ended is Ended.DIED else 0.0)
         died = lost.ended is Ended.DIED
         log = "\n".join(part for part in (worker.log(), lost.note) if part)
         if died and how == "killed":  # it only closed its connection
-            return Outcome(Ended.GARBAGE, results, mode, stage, None, log, seconds, trail)
+            return Outcome(Ended.GARBAGE, results, mode, stage, None, log, seconds, trail, peak)
         how_died = how if died else None
-        return Outcome(lost.ended, results, mode, stage, how_died, log, seconds, trail)
+        return Outcome(lost.ended, results, mode, stage, how_died, log, seconds, trail, peak)
 
 
 class Jobs(Protocol):

@@ -5,9 +5,9 @@ three arguments are file descriptors:
 
 - CONNECTION, a socket: frames (see ``wire``). Standard output and error are the target's own.
 - STATUS, a file that the parent reads, also when the process has died or hangs: two bytes, the
-  number of the mode that it is in and of the stage; then a line for each pass of the compiler that
-  began (``+``) or ended (``-``), with the most MiB that the process had held by then:
-  ``+441 FuseOps``.
+  number of the mode that it is in and of the stage; then, if the target announces its compiler's
+  passes, a line for each that began or ended, with the most MiB that the process had held by then
+  (``+441 FuseOps``, ``-445 FuseOps``), and one at the end of the mode (``=446``).
 - LIFE, a pipe that the parent alone can write to and never does. The kernel kills this process
   group when it closes, however the parent ended, and also while this process is in an endless loop
   inside the compiler. (PR_SET_PDEATHSIG would do it when the parent's *thread* ends.)
@@ -67,14 +67,19 @@ class _Announce:
         self.stage = stage
 
     def begin(self, name: str) -> None:
-        self._pass("+", name)
-
-    def end(self, name: str) -> None:
-        self._pass("-", name)
-
-    def _pass(self, sign: str, name: str) -> None:
         if self.at == TRAIL:
             _forget_peak()
+        self._write("+", name)
+
+    def end(self, name: str) -> None:
+        self._write("-", name)
+
+    def leave(self) -> None:
+        """The mode is over."""
+        if self.at > TRAIL:
+            self._write("=", "")
+
+    def _write(self, sign: str, name: str) -> None:
         line = f"{sign}{_peak_mib()} {_clean(' '.join(name.split()))[:_MOST_OF_A_NAME]}\n".encode()
         os.pwrite(self.status, line, self.at)
         self.at += len(line)
@@ -132,11 +137,13 @@ class _Server:
             outputs = list(self.runner.run(model, given, mode, disabled))
         except Exception as error:
             answer["seconds"] = time.process_time() - start
+            self.announce.leave()
             answer["failure"] = {"stage": self.announce.stage, **describe(error)}
             answer["failure"]["unsupported"] = self.unsupported(error)
             self.send(answer)
         else:
             answer["seconds"] = time.process_time() - start
+            self.announce.leave()
             try:
                 self.send(answer, [(str(i), _array(output)) for i, output in enumerate(outputs)])
             except (self.wire.WireError, ValueError) as error:

@@ -12,6 +12,11 @@ with these conventions:
 - ``DEVICES`` are platforms to compile *for*; the first is the default. What follows the colon in
   ``--target NAME:PLATFORM`` is handed to ``Runner`` as its device, whether it is listed or not
   ("nvidia/nvidia-h100", a configuration file): ``__init__`` raises for one that it does not know.
+- Where a compiler only says in its log which passes it ran, ``PASS_LOG`` is a literal tuple of
+  pairs: "begin", "end" or "idle", and a regular expression whose first group, in what the worker
+  prints, is the name of a pass. These passes are within the one that was announced last. "idle" is
+  the end of a pass that changed nothing: nothing can have failed before the next one begins, and
+  which is the next the log of a trivial model tells.
 - ``run`` gets no inputs and allocates none: extents may be in the billions. It calls
   ``announce.begin(NAME)`` when a pass begins and ``announce.end(NAME)`` when it is over and did not
   fail, with the compiler's own names. The first pass is :data:`IMPORTER`, the frontend. Containers
@@ -93,9 +98,8 @@ class Compiler(Protocol):
         ...
 
 
-def stage_report(outcome: Outcome, memory_mib: int = 0) -> StageReport:
-    """The report that a job's outcome amounts to. ``memory_mib``: the limit that it ran under,
-    which a job that ended for memory has held at least."""
+def stage_report(outcome: Outcome) -> StageReport:
+    """The report that a job's outcome amounts to."""
     (result,) = outcome.results.values() if len(outcome.results) == 1 else (None,)
     failure = None if result is None else result.failure
     match outcome.ended:
@@ -110,16 +114,15 @@ def stage_report(outcome: Outcome, memory_mib: int = 0) -> StageReport:
         case Ended.UNSTARTED:
             ending = Ending.UNASKED
     trail = outcome.trail
-    held = memory_mib if ending is Ending.MEMORY else 0
     return StageReport(
         ending,
-        tuple(dict.fromkeys(event.name for event in trail if not event.ended)),
+        tuple(dict.fromkeys(event.name for event in trail)),
         tuple(dict.fromkeys(event.name for event in trail if event.ended)),
         None if ending is Ending.ACCEPTED else _innermost(trail),
         failure,
         outcome.signal,
         outcome.seconds,
-        max([held, *(event.peak_mib for event in trail)]),
+        outcome.peak_mib,
         outcome.log,
     )
 
