@@ -75,6 +75,14 @@ class Exit(IntEnum):
             "reprise.cli.mine:mine",
             "Mine constraints from documents and sources.",
         ),
+        "instrument": (
+            "reprise.cli.instrument:instrument",
+            "Put monitors into a copy of a compiler's sources.",
+        ),
+        "xcheck": (
+            "reprise.cli.xcheck_run:xcheck",
+            "Violate constraints one by one, and see what a compiler does.",
+        ),
         "conformance": (
             "reprise.cli.conformance:conformance",
             "Compare the reference semantics with targets, operator by operator.",
