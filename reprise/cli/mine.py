@@ -11,6 +11,14 @@ from reprise.cli.lazy import LazyGroup
     cls=LazyGroup,
     lazy={
         "docs": ("reprise.cli.mine_docs:mine_docs", "Mine ONNX's operator documentation."),
+        "hardware": (
+            "reprise.cli.mine_hardware:hardware",
+            "Read hardware specifications into facts and constraints.",
+        ),
+        "source": (
+            "reprise.cli.mine_source:source",
+            "Mine a compiler's sources for constraints and monitors.",
+        ),
     },
     short_help="Mine constraints from documents and sources.",
 )

@@ -1,0 +1,77 @@
+"""``reprise mine hardware``: facts about devices, from their specifications."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reprise.cli.main import Exit
+from reprise.cli.output import counted, show_diagnostics, show_table
+
+
+@click.command(short_help="Read hardware specifications into facts and constraints.")
+@click.argument("specs", nargs=-1, metavar="SPEC...", type=click.Path(exists=True, path_type=Path))
+@click.option("--format", "name", metavar="NAME", help="The format of every SPEC.")
+@click.option(
+    "--formats",
+    "folders",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(exists=True, path_type=Path),
+    help="A folder with further formats, or one such file. May be repeated.",
+)
+@click.option("--list-formats", is_flag=True, help="Say which formats there are.")
+@click.option("--target", metavar="NAME", help="The device that the SPECs describe together.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the rules. Default: standard output.",
+)
+def hardware(
+    specs: tuple[Path, ...],
+    name: str | None,
+    folders: tuple[Path, ...],
+    list_formats: bool,
+    target: str | None,
+    output: Path | None,
+) -> int:
+    """Read hardware specifications: `hw(target, key, value)` facts, constraints and monitors.
+
+    SPECs are files, or folders to search for files in a known format. Each fact says which line it
+    comes from. `--env device=TARGET` then gives `device(key)` in rules its value.
+
+    Exit code: 0 written, 2 something in a SPEC could not be read (what could be is written).
+    """
+    from reprise.lang.diagnostics import Severity
+    from reprise.mining.hardware.formats import FormatError, load_formats, load_keys, named
+    from reprise.mining.hardware.mine import mine_specifications
+    from reprise.mining.hardware.write import rules_text
+
+    try:
+        formats = load_formats(folders)
+        chosen = named(formats, name) if name else None
+    except FormatError as error:
+        raise click.ClickException(str(error)) from error
+    if list_formats:
+        show_table([[f.name, f.title, ", ".join(f.files)] for f in formats])
+        return Exit.OK
+    if not specs:
+        raise click.UsageError("Missing argument 'SPEC...'.")
+    mined = mine_specifications(specs, formats, chosen=chosen, target=target)
+    show_diagnostics(mined.diagnostics)
+    if mined.facts:
+        text = rules_text(mined, load_keys())
+        if output is None:
+            click.echo(text, nl=False)
+        else:
+            output.write_text(text, encoding="utf-8")
+            said = counted(len(mined.facts), "fact"), counted(len(mined.targets), "target")
+            click.echo(f"{said[0]} about {said[1]} written to {output}", err=True)
+    elif not mined.diagnostics:
+        click.echo("no hardware specification among these files", err=True)
+        return Exit.INPUT
+    failed = any(d.severity is Severity.ERROR for d in mined.diagnostics)
+    return Exit.INPUT if failed else Exit.OK
