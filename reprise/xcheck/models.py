@@ -1,0 +1,563 @@
+"""Models that violate one constraint and keep all others, and models that keep them all.
+
+The witness finder makes a small program in which the constraint's guard matches: nodes, flow,
+ranks. Its numbers are then found anew (:mod:`reprise.xcheck.question`): those that were drawn,
+where they do, z3's where they do not. What comes out is judged by the engine with Python's
+integers; only a model that violates the constraint for certain, and no other unless that is
+implied, is handed out.
+
+Three kinds of models, in this order or, where the constraint's class is about what signatures say
+too, in turns: *typed*, which every signature accepts (too large for the device, say); *untyped*,
+of which some signature is violated on purpose; *reshaped*, whose nodes have other operands or
+ranks than any signature allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from random import Random
+
+from reprise.lang import core
+from reprise.lang.declared import Alternative, Constraint, Pattern
+from reprise.lang.dtypes import DTYPES
+from reprise.lang.ruleset import RuleSet
+from reprise.lower.onnx import OnnxLowering
+from reprise.patterns.match import can_fire
+from reprise.solve.answers import Clash
+from reprise.solve.signatures import Signatures
+from reprise.synth.witness import Witness, WitnessFinder
+from reprise.uir.graph import Attribute, Graph, Role, Tensor, TensorType
+from reprise.uir.inference import SignatureError
+from reprise.xcheck.device import Device
+from reprise.xcheck.judge import Judge, Judgement
+from reprise.xcheck.question import MOST, Asked, Drawn, Numbers, Rule, solve
+from reprise.xcheck.sizes import draw_shape
+from reprise.xcheck.symbolic import TooMuch
+from reprise.xcheck.write import Unwritten, write, write_invalid
+
+STRUCTURES = 6
+"""Programs that are tried for one model."""
+_PROOFS = 2
+"""Programs of which it is proved that nothing but the constraint can be violated, before others may
+be violated that it implies."""
+_ATTEMPTS = 60
+"""What the witness finder may draw for one program."""
+_TURNS = frozenset({"data_representation", "parameter_bound", "algebraic", "cardinality"})
+"""Classes of constraints that signatures speak of too."""
+_FLOW = frozenset({"node", "input", "output"})
+_STORED = ("value_", "has_")
+_STORED_NAMES = frozenset(
+    {"initializer", "constant", "derived_constant", "varies", "graph_input", "integral"}
+)
+
+
+class Kind(Enum):
+    """What a model is to its signatures."""
+
+    VALID = "valid"  # violates nothing
+    TYPED = "typed"  # violates a constraint, no signature
+    UNTYPED = "untyped"  # violates a signature too
+    RESHAPED = "reshaped"  # has other operands or ranks than any signature allows
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A model, serialised, with the graph that it was written from. ``violated``: the constraints
+    that it violates (none, one, or those that this one implies too); ``possible``: those that it
+    may violate, as far as types are left open; ``given_up``: what of signatures it violates."""
+
+    model: bytes
+    graph: Graph
+    kind: Kind
+    violated: frozenset[str]
+    possible: frozenset[str]
+    given_up: tuple[Clash, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotMade:
+    """No model, and why. ``clashes``: what cannot hold together, if that was proved of every
+    program that was tried."""
+
+    reason: str
+    clashes: tuple[Clash, ...] = ()
+
+    def __str__(self) -> str:
+        shown = "; ".join(map(str, self.clashes))
+        return f"{self.reason}: {shown}" if shown else self.reason
+
+
+class Modeller:
+    """Makes models for the constraints of a pool.
+
+    ``constraints`` are those in the pool, ``device`` is what ``device(key)`` is asked of. Answers
+    depend on the arguments alone: the same generator state gives the same model.
+    """
+
+    def __init__(
+        self, rules: RuleSet, constraints: Mapping[str, Constraint], device: Device
+    ) -> None:
+        self.rules = rules
+        self.constraints = dict(constraints)
+        self.device = device
+        self.given = device.given
+        self.signatures = Signatures.of_symbols(rules.symbols)
+        lowering = OnnxLowering()
+        self.finder = WitnessFinder(rules, self.signatures, unsupported=lowering.unsupported)
+        self.judge = Judge(rules, self.constraints.values(), self.given)
+        self.by_head: dict[str, list[core.Rule]] = {}
+        for rule in rules.program.rules:
+            self.by_head.setdefault(rule.head.relation, []).append(rule)
+
+    def violating(self, name: str, rng: Random, turn: int = 0) -> Made | NotMade:
+        """A model that violates one constraint. ``turn``: which of its kinds comes first."""
+        return _Search(self, self.constraints[name], rng, turn).violating()
+
+    def valid(self, name: str, rng: Random) -> Made | NotMade:
+        """A model in which the constraint's guard matches, and that violates nothing."""
+        return _Search(self, self.constraints[name], rng, 0).valid()
+
+    def missing(self, constraint: Constraint) -> list[str]:
+        """What the constraint asks of the device that is not given."""
+        asked = {
+            str(atom.terms[0].value): None
+            for rule in self.by_head.get(constraint.name, ())
+            for atom in _atoms(rule.body)
+            if atom.relation == "device" and isinstance(atom.terms[0], core.Const)
+        }
+        return [key for key in asked if key not in self.device.values]
+
+    def relevant(self, graph: Graph, but: str) -> list[Constraint]:
+        """The constraints, without ``but``, that can be violated in a graph of these operators."""
+        operators = {node.op for node in graph.nodes}
+        filled = set(self.rules.program.relations)
+        kept = []
+        for name, constraint in self.constraints.items():
+            rules = self.by_head.get(name, ())
+            if name != but and can_fire(rules, operators, filled):
+                kept.append(constraint)
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """A program whose numbers are to be found. ``untyped``: nodes that no signature describes."""
+
+    graph: Graph
+    valid: Graph
+    untyped: frozenset[str] = frozenset()
+
+
+class _Search:
+    def __init__(self, maker: Modeller, constraint: Constraint, rng: Random, turn: int) -> None:
+        self.maker = maker
+        self.constraint = constraint
+        self.rng = rng
+        self.turn = turn
+        self.clashes: list[tuple[Clash, ...]] = []
+        self.unproved = 0
+        self.unwritten: dict[str, None] = {}
+        self._found: list[Graph] = []
+
+    # --- what is asked for -----------------------------------------------------------------------
+
+    def violating(self) -> Made | NotMade:
+        for kind, implied in self._ways():
+            before = len(self.clashes)
+            for structure in self._structures(kind):
+                made = self._try(structure, kind, implied)
+                if made is not None:
+                    return made
+                if not implied and len(self.clashes) >= before + _PROOFS:
+                    break  # the rest clashes as well: see what is implied
+        return self._none()
+
+    def _ways(self) -> Iterator[tuple[Kind, bool]]:
+        """Kinds of models in the order in which they are tried, and whether constraints may be
+        violated that this one implies to be."""
+        typed, untyped, reshaped = Kind.TYPED, Kind.UNTYPED, Kind.RESHAPED
+        strict = [typed, untyped, reshaped]
+        if self.constraint.klass == "cardinality":
+            strict = [reshaped, typed, untyped]
+        elif self.constraint.klass in _TURNS:
+            strict = [untyped, reshaped, typed] if self.turn % 2 else strict
+        else:  # nothing to do with signatures: try hard to keep them
+            yield from ((typed, False), (typed, True))
+        yield from ((kind, False) for kind in strict)
+        yield from ((kind, True) for kind in strict)
+
+    def valid(self) -> Made | NotMade:
+        for structure in self._structures(Kind.VALID):
+            made = self._try(structure, Kind.VALID, False)
+            if made is not None:
+                return made
+        return self._none()
+
+    def _none(self) -> NotMade:
+        if not self._found:
+            operators = ", ".join(sorted(self._operators())) or "any"
+            unknown = sorted(self._operators() - set(self.maker.signatures))
+            if unknown:
+                return NotMade(f"its guard asks for {', '.join(unknown)}, which has no signature")
+            return NotMade(f"no program was found that its guard matches (operators: {operators})")
+        if self.clashes and not self.unproved:
+            least = min(self.clashes, key=len)
+            return NotMade("nothing violates it alone; these clash", least)
+        if self.unwritten:
+            return NotMade(f"what violates it cannot be written: {next(iter(self.unwritten))}")
+        return NotMade("nothing was found that violates it alone")
+
+    def _operators(self) -> set[str]:
+        found: set[str] = set()
+        for rule in self.maker.by_head.get(self.constraint.guard, ()):
+            sets = {x.expr: x.values for x in rule.body if isinstance(x, core.Member)}
+            for atom in _atoms(rule.body):
+                if atom.relation == "node":
+                    op = atom.terms[1]
+                    known = (op.value,) if isinstance(op, core.Const) else sets.get(op, ())
+                    found.update(map(str, known))
+        return found
+
+    # --- structures ------------------------------------------------------------------------------
+
+    def _structures(self, kind: Kind) -> Iterator[_Structure]:
+        for number in range(STRUCTURES):
+            graph = self._program(number)
+            if graph is None:
+                return
+            if kind is not Kind.RESHAPED:
+                yield _Structure(graph, graph)
+            else:
+                yield from self._reshaped(graph)
+
+    def _program(self, number: int) -> Graph | None:
+        """The ``number``-th program in which the guard matches, found when first asked for."""
+        if number < len(self._found):
+            return self._found[number]
+        pattern = self._guard
+        if pattern is None:
+            return None
+        witness = self.maker.finder.find(pattern, self.rng, attempts=_ATTEMPTS)
+        if not isinstance(witness, Witness):
+            return None
+        self._found.append(_opened(witness.program.graph, self._about_values))
+        return self._found[-1]
+
+    @cached_property
+    def _guard(self) -> Pattern | None:
+        """Where the constraint applies, as a pattern."""
+        constraint = self.constraint
+        alternatives = []
+        for rule in self.maker.by_head.get(constraint.guard, ()):
+            flow = tuple(x for x in rule.body if isinstance(x, core.Atom) and not x.negated)
+            flow = tuple(x for x in flow if x.relation in _FLOW)
+            rest = tuple(x for x in rule.body if x not in flow)
+            alternatives.append(Alternative(flow, rest, ()))
+        if not alternatives:
+            return None
+        return Pattern(
+            constraint.guard, "", {}, constraint.nodes, tuple(alternatives), "", constraint.span
+        )
+
+    @cached_property
+    def _about_values(self) -> bool:
+        """Whether the constraint speaks of where values come from, or what they are."""
+        bodies = self._bodies(self.constraint.name) + self._bodies(self.constraint.guard)
+        relations = {r for body in bodies for r in core.relations_in(body)}
+        return any(r.startswith(_STORED) or r in _STORED_NAMES for r in relations)
+
+    def _reshaped(self, graph: Graph) -> Iterator[_Structure]:
+        """The program with one operand fewer or more, or a source of another rank."""
+        changes: list[_Structure] = []
+        for node in graph.nodes:
+            names = [None if t is None else t.name for t in node.inputs]
+            for count in sorted(range(len(names) + 4), key=lambda k: (abs(k - len(names)), k)):
+                if count == len(names) or (count > len(names) and not names):
+                    continue
+                extra = [names[-1]] * (count - len(names)) if count > len(names) else []
+                changed = _rebuilt(graph, operands={node.name: [*names[:count], *extra]})
+                changes.append(_Structure(changed, graph, frozenset({node.name})))
+        arity = len(changes)
+        for tensor in graph.tensors:
+            shape = tensor.type.shape
+            if tensor.producer is not None or tensor.value is not None or shape is None:
+                continue
+            readers = frozenset(n.name for n in graph.nodes if tensor in n.inputs)
+            for other in ((*shape, 2), shape[:-1], (2, 2, *shape)):
+                if len(other) != len(shape):
+                    type = TensorType(tensor.type.dtype, other)
+                    changes.append(
+                        _Structure(_rebuilt(graph, types={tensor.name: type}), graph, readers)
+                    )
+        counts, ranks = changes[:arity], changes[arity:]
+        if self.constraint.klass == "cardinality":
+            start = self.turn % max(1, len(counts))
+            yield from (*counts[start:], *counts[:start])
+        else:
+            yield from (*ranks, *counts)
+
+    # --- numbers ---------------------------------------------------------------------------------
+
+    def _try(self, structure: _Structure, kind: Kind, implied: bool) -> Made | None:
+        maker, name = self.maker, self.constraint.name
+        loose = kind in (Kind.UNTYPED, Kind.RESHAPED)
+        try:
+            found = solve(
+                structure.graph,
+                self._asked(structure.graph, kind),
+                maker.by_head,
+                maker.given,
+                maker.signatures,
+                self.rng,
+                self._drawn(structure.graph, kind),
+                loose=loose,
+                implied=implied,
+                untyped=structure.untyped,
+            )
+        except TooMuch:
+            self.unproved += 1
+            return None
+        if not isinstance(found, Numbers):
+            if found.proof:
+                if kind in (Kind.TYPED, Kind.VALID):
+                    self.clashes.append(found.clashes)
+            else:
+                self.unproved += 1
+            return None
+        if kind is Kind.UNTYPED and not found.given_up:
+            loose, kind = False, Kind.TYPED
+        graph = self._graph(structure, found, typed=not loose)
+        if graph is None:
+            self.unproved += 1
+            return None
+        judged = maker.judge.judge(graph)
+        wanted = frozenset() if kind is Kind.VALID else frozenset({name})
+        if not wanted <= judged.violated <= wanted | found.implied:
+            self.unproved += 1
+            return None
+        return self._written(structure, graph, kind, judged, found.given_up)
+
+    def _written(
+        self,
+        structure: _Structure,
+        graph: Graph,
+        kind: Kind,
+        judged: Judgement,
+        given_up: tuple[Clash, ...],
+    ) -> Made | None:
+        try:
+            if kind in (Kind.VALID, Kind.TYPED):
+                model = write(graph)
+            else:
+                model = write_invalid(graph, structure.valid)
+        except Unwritten as error:
+            self.unwritten[str(error)] = None
+            return None
+        return Made(model, graph, kind, judged.violated, judged.possible, given_up)
+
+    def _asked(self, graph: Graph, kind: Kind) -> Asked:
+        constraint = self.constraint
+        others = [
+            Rule(c.name, self._bodies(c.name), Clash(f"`{c.name}` holds", c.span))
+            for c in self.maker.relevant(graph, constraint.name)
+        ]
+        own = self._bodies(constraint.name)
+        if kind is Kind.VALID:
+            guard = Clash(f"the guard of `{constraint.name}`", constraint.span)
+            holds = Clash(f"`{constraint.name}` holds", constraint.span)
+            somewhere = (Rule(constraint.guard, self._bodies(constraint.guard), guard),)
+            others.append(Rule(constraint.name, own, holds))
+        else:
+            negated = Clash(f"`{constraint.name}` is violated", constraint.span)
+            somewhere = (Rule(constraint.name, own, negated),)
+        return Asked(somewhere, tuple(others), self._attributes)
+
+    def _bodies(self, relation: str) -> tuple[tuple[core.Literal, ...], ...]:
+        return tuple(rule.body for rule in self.maker.by_head.get(relation, ()))
+
+    @cached_property
+    def _attributes(self) -> frozenset[str]:
+        """Attributes that the constraint speaks of."""
+        return frozenset(
+            str(atom.terms[1].value)
+            for body in self._bodies(self.constraint.name)
+            for atom in _atoms(body)
+            if atom.relation in ("attr", "attr_at") and isinstance(atom.terms[1], core.Const)
+        )
+
+    @cached_property
+    def _asks(self) -> frozenset[str]:
+        return frozenset(
+            r for body in self._bodies(self.constraint.name) for r in core.relations_in(body)
+        )
+
+    def _drawn(self, graph: Graph, kind: Kind) -> Drawn:
+        """Extents and element types to stay near to. Sources of one rank get the same extents:
+        most operators with several operands want that."""
+        sizes = self.constraint.klass == "resource" or bool({"elems", "device"} & self._asks)
+        limits = self.maker.device.values.values()
+        shapes: dict[str, Sequence[int]] = {}
+        dtypes: dict[str, Sequence[str]] = {}
+        by_rank: dict[int, Sequence[int]] = {}
+        kinds = self.rng.sample(sorted(DTYPES), len(DTYPES))
+        for tensor in graph.tensors:
+            shape = tensor.type.shape
+            if tensor.producer is not None or tensor.value is not None or shape is None:
+                continue
+            if sizes and kind is Kind.TYPED:
+                drawn = by_rank.get(len(shape))
+                if drawn is None:
+                    drawn = by_rank[len(shape)] = draw_shape(self.rng, len(shape), limits)
+                shapes[tensor.name] = drawn
+            if "dtype" in self._asks and kind is not Kind.VALID and not sizes:
+                dtypes[tensor.name] = kinds
+        return Drawn(shapes, dtypes)
+
+    # --- graphs ----------------------------------------------------------------------------------
+
+    def _graph(self, structure: _Structure, found: Numbers, *, typed: bool) -> Graph | None:
+        """The program with the numbers that were found; None where a signature disagrees."""
+        if not typed:
+            return self._declared(structure.graph, found)
+        graph = structure.graph
+        made = Graph(graph.name, dict(graph.opsets))
+        tensors: dict[str, Tensor] = {}
+        for source in graph.tensors:
+            if source.producer is None:
+                tensors[source.name] = _source(made, source, found.types[source.name])
+        for node in graph.nodes:
+            operands = [None if t is None else tensors[t.name] for t in node.inputs]
+            given = {k: v for k, v in node.attributes.items() if k in node.given}
+            given |= found.attributes[node.name]
+            types = [None if t is None else t.type for t in operands]
+            try:
+                typing = self.maker.signatures.check(node.op, types, given)
+            except SignatureError:
+                return None
+            if any(
+                isinstance(e, int) and e > MOST for type in typing.outputs for e in type.shape or ()
+            ):
+                return None
+            results = [
+                None if t is None else (t.name, type)
+                for t, type in zip(node.outputs, typing.outputs, strict=False)
+            ]
+            copy = made.add_node(
+                node.op,
+                operands,
+                results,
+                typing.attributes,
+                name=node.name,
+                given=frozenset(given),
+            )
+            tensors |= {t.name: t for t in copy.outputs if t is not None}
+        made.outputs = [tensors[t.name] for t in graph.outputs]
+        return made
+
+    def _declared(self, graph: Graph, found: Numbers) -> Graph:
+        """The program with types as found. A result's shape is stated only if the constraint speaks
+        of results: otherwise the compiler is left to find it."""
+        types: dict[str, TensorType] = {}
+        stated = self._about_results
+        for tensor in graph.tensors:
+            type = found.types[tensor.name]
+            if tensor.producer is not None and not stated:
+                type = TensorType(type.dtype, None)
+            types[tensor.name] = type
+        attributes = {
+            node.name: {**node.attributes, **found.attributes[node.name]} for node in graph.nodes
+        }
+        return _rebuilt(graph, types=types, attributes=attributes)
+
+    @cached_property
+    def _about_results(self) -> bool:
+        """Whether the constraint asks for extents of what a node makes."""
+        for body in self._bodies(self.constraint.name):
+            atoms = list(_atoms(body))
+            made = {a.terms[2] for a in atoms if a.relation == "output"}
+            if any(
+                a.relation in ("dim", "shape", "elems", "rank") and a.terms[0] in made
+                for a in atoms
+            ):
+                return True
+        return False
+
+
+# --- programs ----------------------------------------------------------------------------------
+
+
+def _atoms(body: Iterable[core.Literal]) -> Iterator[core.Atom]:
+    for literal in body:
+        if isinstance(literal, core.Atom):
+            yield literal
+        elif isinstance(literal, core.Aggregate):
+            yield from _atoms(literal.body)
+
+
+def _source(graph: Graph, tensor: Tensor, type: TensorType) -> Tensor:
+    if tensor.role is Role.INITIALIZER:
+        return graph.add_initializer(tensor.name, type, tensor.value)
+    return graph.add_input(tensor.name, type)
+
+
+def _opened(graph: Graph, keep: bool) -> Graph:
+    """The program with inputs in place of stored values, whose size would be its model's
+    (``keep``: except where the rules speak of them)."""
+    made = Graph(graph.name, dict(graph.opsets))
+    tensors: dict[str, Tensor] = {}
+    for tensor in graph.tensors:
+        if tensor.producer is None:
+            stored = keep and tensor.role is Role.INITIALIZER
+            tensors[tensor.name] = (
+                made.add_initializer(tensor.name, tensor.type, tensor.value)
+                if stored
+                else made.add_input(tensor.name, tensor.type)
+            )
+    return _with_nodes(made, graph, tensors)
+
+
+def _rebuilt(
+    graph: Graph,
+    *,
+    types: Mapping[str, TensorType] | None = None,
+    attributes: Mapping[str, Mapping[str, Attribute]] | None = None,
+    operands: Mapping[str, Sequence[str | None]] | None = None,
+) -> Graph:
+    """The program with other types, attributes or operands, unchecked."""
+    made = Graph(graph.name, dict(graph.opsets))
+    tensors: dict[str, Tensor] = {}
+    for tensor in graph.tensors:
+        if tensor.producer is None:
+            type = (types or {}).get(tensor.name, tensor.type)
+            tensors[tensor.name] = _source(made, tensor, type)
+    return _with_nodes(made, graph, tensors, types, attributes, operands)
+
+
+def _with_nodes(
+    made: Graph,
+    graph: Graph,
+    tensors: dict[str, Tensor],
+    types: Mapping[str, TensorType] | None = None,
+    attributes: Mapping[str, Mapping[str, Attribute]] | None = None,
+    operands: Mapping[str, Sequence[str | None]] | None = None,
+) -> Graph:
+    for node in graph.nodes:
+        names = [None if t is None else t.name for t in node.inputs]
+        wanted = (operands or {}).get(node.name, names)
+        copy = made.add_node(
+            node.op,
+            [None if name is None else tensors[name] for name in wanted],
+            [
+                None if t is None else (t.name, (types or {}).get(t.name, t.type))
+                for t in node.outputs
+            ],
+            (attributes or {}).get(node.name, node.attributes),
+            name=node.name,
+            given=node.given,
+        )
+        tensors |= {t.name: t for t in copy.outputs if t is not None}
+    made.outputs = [tensors[t.name] for t in graph.outputs]
+    return made

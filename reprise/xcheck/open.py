@@ -1,0 +1,222 @@
+"""A run, from what was asked for to a loop that is ready: rules, device, compiler, folder."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprise.data import data_path
+from reprise.distill.alone import alone_in
+from reprise.lang.declared import Constraint
+from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.patterns.check import UsageError
+from reprise.targets.discover import Target
+from reprise.targets.process import Limits
+from reprise.xcheck.device import Device, device
+from reprise.xcheck.findings import declared_at, source_of
+from reprise.xcheck.models import Modeller
+from reprise.xcheck.passes.compiler import PassCounter, parse_compiler
+from reprise.xcheck.run import Ahead, Bench, Budget, Loop, Watch
+from reprise.xcheck.store import Asked, Declared, Store, XRun
+
+Say = Callable[[str], None]
+"""Tells people what they should know before the run begins."""
+
+
+@dataclass
+class Prepared:
+    """What a run works with. ``left_out``: constraints about other compilers; ``unknown``: those
+    that ask for something of the device that is not known, with what that is."""
+
+    asked: Asked
+    rules: RuleSet
+    device: Device
+    target: Target
+    constraints: dict[str, Constraint]
+    left_out: list[str]
+    unknown: dict[str, list[str]]
+
+    @property
+    def rules_hash(self) -> str:
+        """A hash of every rule that was loaded."""
+        digest = hashlib.sha256()
+        for path, text in sorted(self.rules.sources.items()):
+            digest.update(f"{path}\0{text}\0".encode())
+        return digest.hexdigest()
+
+    def declared(self) -> list[Declared]:
+        """The constraints as the store keeps them."""
+        return [
+            Declared(c.name, c.klass, source_of(c), declared_at(c))
+            for c in self.constraints.values()
+        ]
+
+    def texts(self) -> dict[str, str]:
+        """The constraints as they are written."""
+        from reprise.lang import ast
+
+        found = {}
+        for file in self.rules.files:
+            for decl in file.decls:
+                if isinstance(decl, ast.ConstraintDecl) and decl.name.text in self.constraints:
+                    lines = self.rules.sources[decl.span.file].splitlines()
+                    found[decl.name.text] = "\n".join(
+                        lines[decl.span.line - 1 : decl.span.end_line]
+                    )
+        return found
+
+    def modeller(self) -> Modeller:
+        """What makes models. Not for two threads."""
+        return Modeller(self.rules, self.constraints, self.device)
+
+
+def prepare(asked: Asked) -> Prepared:
+    """Load everything that was asked for. Raises RulesError, TargetError, UsageError, OSError."""
+    target = parse_compiler(asked.target)
+    paths = [Path(p) for p in (*asked.rules, *asked.hardware)]
+    rules = load_rules(list(dict.fromkeys(paths)))
+    own = {c.name: c for c in rules.constraints.values() if c.span.file in rules.own}
+    wanted = {name: c for name, c in own.items() if _is_about(c, target.name)}
+    where = device(rules, asked.device)
+    prepared = Prepared(
+        asked, rules, where, target, wanted, [n for n in own if n not in wanted], {}
+    )
+    modeller = prepared.modeller()
+    for name, constraint in list(wanted.items()):
+        missing = modeller.missing(constraint)
+        if missing:
+            prepared.unknown[name] = missing
+            del wanted[name]
+    if not wanted:
+        raise UsageError(_why_none(prepared, own))
+    return prepared
+
+
+def _is_about(constraint: Constraint, target: str) -> bool:
+    """Whether a constraint is about a compiler; about any, if it does not say."""
+    named = constraint.meta.get("target", ())
+    return not named or any(name == target or name.startswith(f"{target}_") for name in named)
+
+
+def _why_none(prepared: Prepared, own: dict[str, Constraint]) -> str:
+    asked = prepared.asked
+    if not own:
+        return f"there is no constraint in {', '.join(asked.rules)}"
+    if prepared.unknown:
+        keys = sorted({key for keys in prepared.unknown.values() for key in keys})
+        return (
+            f"every constraint asks for {', '.join(f'device({key})' for key in keys)}, which "
+            "nothing says: describe the device with --hardware FILE.rules"
+        )
+    return f"no constraint is about {prepared.target.name}: {len(own)} are about other compilers"
+
+
+def remarks(prepared: Prepared) -> Iterator[str]:
+    """What people should know of what a run leaves out."""
+    if prepared.left_out:
+        yield f"{len(prepared.left_out)} constraints are about other compilers"
+    for name, keys in prepared.unknown.items():
+        yield (
+            f"{name} is left out: nothing says {', '.join(f'device({key})' for key in keys)} "
+            "(--hardware FILE.rules)"
+        )
+
+
+class _Bench:
+    """A thread's modeller and compiler."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        asked = prepared.asked
+        self.modeller = prepared.modeller()
+        limits = Limits(seconds=asked.timeout, memory_mib=asked.memory)
+        self.compiler = PassCounter(prepared.target, limits)
+
+    def stop(self) -> None:
+        self.compiler.stop()
+
+
+@contextlib.contextmanager
+def begin(
+    asked: Asked, out: Path, budget: Budget, watch: Watch, jobs: int, say: Say
+) -> Iterator[Loop]:
+    """A new run in ``out``. Raises as :func:`prepare`, and StoreError."""
+    prepared = prepare(asked)
+    for remark in remarks(prepared):
+        say(remark)
+    with PassCounter(prepared.target) as counter:  # before there is a folder
+        versions = counter.start()
+    out.mkdir(parents=True, exist_ok=True)
+    with (
+        alone_in(out),
+        Store.create(out, asked, prepared.rules_hash, versions, prepared.declared()) as store,
+        _loop(prepared, store, versions, budget, watch, jobs) as loop,
+    ):
+        yield loop
+
+
+@contextlib.contextmanager
+def go_on(path: Path, budget: Budget, watch: Watch, jobs: int, say: Say) -> Iterator[Loop]:
+    """The run in ``path``, from where it was left. Raises as :func:`begin`."""
+    run = XRun.open(path)
+    prepared = prepare(run.asked)
+    if prepared.rules_hash != run.rules_hash:
+        raise UsageError(f"{path}: the rules have changed since this run began: begin a new one")
+    with PassCounter(prepared.target) as counter:
+        versions = counter.start()
+    if versions != run.versions:
+        say(f"the run began with {run.versions}, this is {versions}")
+    with (
+        alone_in(path),
+        Store.resume(path) as store,
+        _loop(prepared, store, versions, budget, watch, jobs) as loop,
+    ):
+        yield loop
+
+
+@contextlib.contextmanager
+def _loop(
+    prepared: Prepared,
+    store: Store,
+    versions: dict[str, str],
+    budget: Budget,
+    watch: Watch,
+    jobs: int,
+) -> Iterator[Loop]:
+    def bench() -> Bench:
+        return _Bench(prepared)
+
+    ahead = Ahead(bench, jobs, prepared.asked.seed)
+    try:
+        yield Loop(
+            store,
+            prepared.constraints,
+            prepared.texts(),
+            prepared.target,
+            versions,
+            ahead,
+            budget,
+            watch,
+        )
+    finally:
+        ahead.close()
+
+
+def free_folder(target: str) -> Path:
+    """A new name for a run's folder."""
+    number = 1
+    while Path(f"xcheck-{target}-{number}").exists():
+        number += 1
+    return Path(f"xcheck-{target}-{number}")
+
+
+def default_rules() -> tuple[str, ...]:
+    """The constraints that ship."""
+    return (str(data_path("rules/constraints")),)
+
+
+def default_hardware() -> tuple[str, ...]:
+    """The devices that ship."""
+    return (str(data_path("rules/hardware")),)

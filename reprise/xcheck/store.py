@@ -1,0 +1,368 @@
+"""A run's folder: a row for each model, and what a triager needs of each finding.
+
+    RUN/store.sqlite        rows, as in :data:`SCHEMA`
+    RUN/models/00000017.onnx  every model that was compiled
+    RUN/findings/00000017/  model.onnx, repro.py, README.md, finding.json (``findings.py``)
+
+Invariants, whatever ends the process and whenever: models are rows 0 to n-1, each once, in the
+order of Algorithm 1, committed one by one; a model's files are complete and in place before the row
+that names them. Ranks are not stored but follow from the rows, so that they cannot disagree. One
+process at a time writes to a folder (``reprise.distill.alone``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from reprise.campaign.records import StoreError
+from reprise.xcheck.verdict import Verdict
+
+STORE, MODELS, FINDINGS = "store.sqlite", "models", "findings"
+APPLICATION_ID = 0x52505843
+"""Marks the SQLite file as ours ("RPXC")."""
+SCHEMA_VERSION = 1
+SCHEMA = """
+CREATE TABLE run (
+    asked TEXT NOT NULL,              -- JSON: target, rules, hardware, device, seed, limits
+    rules_hash TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL
+);
+CREATE TABLE constraints (
+    position INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, class TEXT NOT NULL,
+    source TEXT NOT NULL,             -- where it is from: its `from:`, else its own place
+    declared TEXT NOT NULL            -- FILE:LINE of the declaration
+);
+CREATE TABLE models (
+    number INTEGER PRIMARY KEY,
+    constraint_name TEXT NOT NULL REFERENCES constraints (name),
+    usage INTEGER NOT NULL, valid INTEGER NOT NULL,
+    kind TEXT NOT NULL, digest TEXT NOT NULL, program TEXT NOT NULL,
+    verdict TEXT NOT NULL, passes INTEGER NOT NULL, stage TEXT NOT NULL,
+    message TEXT NOT NULL, signature TEXT NOT NULL, warned INTEGER NOT NULL,
+    milliseconds INTEGER NOT NULL, folder TEXT,
+    UNIQUE (constraint_name, usage, valid)
+);
+CREATE TABLE set_aside (              -- no model was found
+    constraint_name TEXT NOT NULL, valid INTEGER NOT NULL, at INTEGER NOT NULL,
+    reason TEXT NOT NULL, PRIMARY KEY (constraint_name, valid)
+);
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, started TEXT NOT NULL, seconds REAL NOT NULL, ended TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A constraint of the run."""
+
+    name: str
+    klass: str
+    source: str
+    declared: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model that was compiled. ``valid``: it violates nothing; ``kind``: see ``models.Kind``;
+    ``program``: its operators and types in a line; ``folder``: the finding's, if one was kept."""
+
+    number: int
+    constraint: str
+    usage: int
+    valid: bool
+    kind: str
+    digest: str
+    program: str
+    verdict: Verdict
+    passes: int
+    stage: str
+    message: str
+    signature: str
+    warned: bool
+    milliseconds: int
+    folder: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A constraint that no model was found for; ``valid``: no valid one."""
+
+    constraint: str
+    valid: bool
+    at: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run was asked for; enough to go on with it."""
+
+    target: str
+    rules: tuple[str, ...]
+    hardware: tuple[str, ...]
+    device: str | None
+    seed: int
+    timeout: float
+    memory: int
+
+    @classmethod
+    def read(cls, text: str) -> Asked:
+        """From JSON. Raises ValueError, TypeError or KeyError."""
+        found: dict[str, Any] = json.loads(text)
+        found["rules"], found["hardware"] = tuple(found["rules"]), tuple(found["hardware"])
+        return cls(**found)
+
+
+@dataclass(frozen=True)
+class XRun:
+    """A run as it stood when it was read."""
+
+    path: Path
+    asked: Asked
+    rules_hash: str
+    versions: dict[str, str]
+    started: str
+    constraints: tuple[Declared, ...]
+    models: tuple[ModelRow, ...]
+    set_aside: tuple[SetAside, ...]
+    seconds: float
+
+    @classmethod
+    def open(cls, path: Path) -> XRun:
+        """Read a run; nothing is written. Raises StoreError."""
+        with _connected(path, read_only=True) as db:
+            return _read(db, path)
+
+    def model(self, number: int) -> Path:
+        """The file of a model."""
+        return self.path / MODELS / f"{number:08d}.onnx"
+
+
+class Store:
+    """A run that is being written, by one process at a time (its caller sees to that)."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = db
+        self._session = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def create(
+        cls,
+        path: Path,
+        asked: Asked,
+        rules_hash: str,
+        versions: Mapping[str, str],
+        constraints: list[Declared],
+    ) -> Iterator[Store]:
+        """Begin a run in an empty folder. Raises StoreError."""
+        if (path / STORE).exists():
+            raise StoreError(
+                f"{path}: this folder holds a run already; to go on with it: "
+                f"reprise xcheck --resume {path}"
+            )
+        others = sorted(entry.name for entry in path.iterdir())
+        if others:
+            raise StoreError(f"{path}: this folder holds other things ({others[0]})")
+        for name in (MODELS, FINDINGS):
+            (path / name).mkdir()
+        with _connected(path) as db:
+            with _transaction(db):
+                for statement in SCHEMA.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                text = json.dumps(
+                    {name: getattr(asked, name) for name in Asked.__slots__}, sort_keys=True
+                )
+                db.execute(
+                    "INSERT INTO run VALUES (?, ?, ?, ?)",
+                    (text, rules_hash, json.dumps(dict(versions)), _now()),
+                )
+                db.executemany(
+                    "INSERT INTO constraints VALUES (?, ?, ?, ?, ?)",
+                    [(i, c.name, c.klass, c.source, c.declared) for i, c in enumerate(constraints)],
+                )
+            store = cls(path, db)
+            store._begin()
+            yield store
+
+    @classmethod
+    @contextlib.contextmanager
+    def resume(cls, path: Path) -> Iterator[Store]:
+        """Go on with a run. What a killed process left that no row names is removed. Raises
+        StoreError."""
+        with _connected(path) as db:
+            run = _read(db, path)
+            kept = {m.folder for m in run.models if m.folder}
+            for folder in (path / FINDINGS).iterdir():
+                if folder.name not in kept:
+                    shutil.rmtree(folder)
+            for file in (path / MODELS).iterdir():
+                if file.suffix != ".onnx" or int(file.stem) >= len(run.models):
+                    file.unlink()
+            store = cls(path, db)
+            store._begin()
+            yield store
+
+    def read(self) -> XRun:
+        """The run so far."""
+        return _read(self._db, self.path)
+
+    def add(self, row: ModelRow, model: bytes, files: Mapping[str, bytes]) -> None:
+        """Add a model, and its finding's files if ``row.folder`` names one. Raises StoreError;
+        the store is then as before."""
+        with _plainly(self.path):
+            file = self.path / MODELS / f"{row.number:08d}.onnx"
+            _put(file, model)
+            if row.folder is not None:
+                new = self.path / FINDINGS / f".new-{row.folder}"
+                shutil.rmtree(new, ignore_errors=True)
+                new.mkdir()
+                for name, data in files.items():
+                    _put(new / name, data)
+                new.rename(self.path / FINDINGS / row.folder)
+            with _transaction(self._db):
+                self._db.execute(
+                    f"INSERT INTO models VALUES ({', '.join('?' * 15)})",
+                    (
+                        row.number,
+                        row.constraint,
+                        row.usage,
+                        row.valid,
+                        row.kind,
+                        row.digest,
+                        row.program,
+                        row.verdict.value,
+                        row.passes,
+                        row.stage,
+                        row.message,
+                        row.signature,
+                        row.warned,
+                        row.milliseconds,
+                        row.folder,
+                    ),
+                )
+
+    def set_aside(self, constraint: str, *, valid: bool, at: int, reason: str) -> None:
+        """Note that there is no model. Raises StoreError."""
+        with _plainly(self.path), _transaction(self._db):
+            self._db.execute(
+                "INSERT INTO set_aside VALUES (?, ?, ?, ?)", (constraint, valid, at, reason)
+            )
+
+    def end(self, seconds: float, how: str) -> None:
+        """Note how long the session took and why it ended. Raises StoreError."""
+        with _plainly(self.path), _transaction(self._db):
+            self._db.execute(
+                "UPDATE sessions SET seconds = ?, ended = ? WHERE id = ?",
+                (seconds, how, self._session),
+            )
+
+    def _begin(self) -> None:
+        with _plainly(self.path), _transaction(self._db):
+            found = self._db.execute(
+                "INSERT INTO sessions (started, seconds, ended) VALUES (?, 0, 'killed')", (_now(),)
+            )
+            self._session = found.lastrowid or 0
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _put(file: Path, data: bytes) -> None:
+    new = file.with_name(f"{file.name}.new")
+    with open(new, "wb") as handle:
+        handle.write(data)
+        handle.flush()
+        os.fsync(handle.fileno())
+    new.replace(file)
+
+
+@contextlib.contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextlib.contextmanager
+def _plainly(path: Path) -> Iterator[None]:
+    """What the system says of a write that failed, as a StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path / STORE}: {error}") from error
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _connected(path: Path, *, read_only: bool = False) -> Iterator[sqlite3.Connection]:
+    store = path / STORE
+    if read_only and not store.is_file():
+        raise StoreError(f"{path}: there is no run in this folder")
+    with _plainly(path):
+        uri = f"{store.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+        db = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
+    with contextlib.closing(db):
+        yield db
+
+
+def _read(db: sqlite3.Connection, path: Path) -> XRun:
+    with _plainly(path):
+        if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise StoreError(f"{path / STORE}: this is not the store of an xcheck run")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{path / STORE}: written by another version of Reprise (tables of version "
+                f"{version}, not {SCHEMA_VERSION})"
+            )
+        row = db.execute("SELECT asked, rules_hash, versions, started FROM run").fetchone()
+        if row is None:
+            raise StoreError(f"{path / STORE}: there is no run in it")
+        constraints = db.execute(
+            "SELECT name, class, source, declared FROM constraints ORDER BY position"
+        ).fetchall()
+        models = db.execute("SELECT * FROM models ORDER BY number").fetchall()
+        aside = db.execute(
+            "SELECT constraint_name, valid, at, reason FROM set_aside ORDER BY at, rowid"
+        ).fetchall()
+        seconds = db.execute("SELECT coalesce(sum(seconds), 0) FROM sessions").fetchone()[0]
+    asked, rules_hash, versions, started = row
+    try:
+        return XRun(
+            path,
+            Asked.read(asked),
+            rules_hash,
+            json.loads(versions),
+            started,
+            tuple(Declared(*c) for c in constraints),
+            tuple(
+                ModelRow(
+                    n, c, u, bool(v), k, d, p, Verdict(how), done, st, text, sig, bool(w), ms, f
+                )
+                for n, c, u, v, k, d, p, how, done, st, text, sig, w, ms, f in models
+            ),
+            tuple(SetAside(c, bool(v), at, reason) for c, v, at, reason in aside),
+            seconds,
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{path / STORE}: damaged: {error}") from error

@@ -1,0 +1,113 @@
+"""What became of a model that was made for a constraint.
+
+A model that violates a constraint should be rejected with an error; a valid one should compile.
+What differs from that is a finding; so is a compiler that dies, hangs or takes too much memory,
+whatever the model.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from reprise.lang.display import shortened
+from reprise.oracle.crash import normalise
+from reprise.xcheck.passes.interface import Ending, StageReport
+
+
+class Verdict(Enum):
+    """The outcome of one model, as stored."""
+
+    ACCEPTED = "accepted"  # compiled, though a constraint is violated
+    CRASHED = "crashed"
+    HANG = "hang"
+    MEMORY = "memory"
+    VALID_REJECTED = "valid_rejected"  # rejected, though every constraint holds
+    REJECTED = "rejected"  # as it should be
+    COMPILED = "compiled"  # a valid model, as it should be
+    UNSUPPORTED = "unsupported"  # a valid model of which the compiler says that it does not do it
+    UNASKED = "unasked"  # no worker, or no form of the model that the compiler reads
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether it is worth a look at the compiler."""
+        return self in _FINDINGS
+
+    @property
+    def words(self) -> str:
+        """The verdict, for people."""
+        return _WORDS[self]
+
+
+_FINDINGS = frozenset(
+    {Verdict.ACCEPTED, Verdict.CRASHED, Verdict.HANG, Verdict.MEMORY, Verdict.VALID_REJECTED}
+)
+_WORDS = {
+    Verdict.ACCEPTED: "accepted silently though a constraint is violated",
+    Verdict.CRASHED: "crashed",
+    Verdict.HANG: "no end within the time limit",
+    Verdict.MEMORY: "over the memory limit",
+    Verdict.VALID_REJECTED: "valid model rejected",
+    Verdict.REJECTED: "rejected with an error",
+    Verdict.COMPILED: "valid model compiled",
+    Verdict.UNSUPPORTED: "valid model not supported",
+    Verdict.UNASKED: "not asked",
+}
+_WARNS = re.compile(r"\bwarn|\bexceed|\boverflow|\btoo (large|big)\b", re.I)
+_MESSAGE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A verdict, how far the compiler got (``passes`` completed, ``stage`` for people) and what it
+    said. ``signature`` is the message without what varies: findings of one constraint, verdict and
+    signature are one group."""
+
+    verdict: Verdict
+    passes: int
+    stage: str
+    message: str
+    signature: str
+    warned: bool
+    seconds: float
+
+
+def outcome(report: StageReport, *, valid: bool) -> Outcome:
+    """What a stage report means for a model that is valid, or violates a constraint."""
+    failure = report.failure
+    unsupported = failure is not None and failure.unsupported
+    match report.ending:
+        case Ending.ACCEPTED:
+            verdict = Verdict.COMPILED if valid else Verdict.ACCEPTED
+        case Ending.REJECTED if valid:
+            verdict = Verdict.UNSUPPORTED if unsupported else Verdict.VALID_REJECTED
+        case Ending.REJECTED:
+            verdict = Verdict.REJECTED
+        case Ending.CRASHED:
+            verdict = Verdict.CRASHED
+        case Ending.HANG:
+            verdict = Verdict.HANG
+        case Ending.MEMORY:
+            verdict = Verdict.MEMORY
+        case Ending.UNASKED:
+            verdict = Verdict.UNASKED
+    message = ""
+    if failure is not None:
+        message = f"{failure.type}: {failure.message}"
+    elif report.ending is not Ending.ACCEPTED:
+        message = report.signal or report.log.strip()
+    signature = report.where if report.ending is not Ending.ACCEPTED else ""
+    if failure is not None:
+        signature += f" | {failure.type}: {normalise(failure.message)}"
+    elif report.signal:
+        signature += f" | {report.signal}"
+    return Outcome(
+        verdict,
+        report.passes,
+        report.where,
+        shortened(" ".join(message.split()), _MESSAGE),
+        shortened(signature, _MESSAGE),
+        report.ending is Ending.ACCEPTED and _WARNS.search(report.log) is not None,
+        report.seconds,
+    )

@@ -1,0 +1,118 @@
+"""Models as ONNX files, the invalid ones too, and nothing allocated however large they are.
+
+Inputs are declared and have no data, so a model's size in bytes does not depend on its extents. A
+model that a signature refuses is written as the valid one that it was made from, and what differs
+(declared types, a node's operands) is changed in the result: no lowering needs to know of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reprise.facts.onnx_values import CODE_OF_DTYPE
+from reprise.lower.onnx import DEFAULT_OPSET, to_onnx
+from reprise.lower.onnx.support import unsupported
+from reprise.uir.graph import Graph, Node, Role, TensorType
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, ValueInfoProto
+
+LARGEST = 1 << 20
+"""Bytes that a model may have: constants are small."""
+
+
+class Unwritten(Exception):
+    """ONNX has no form for a graph, and why."""
+
+
+def write(graph: Graph) -> bytes:
+    """A valid graph as a serialised model. Raises Unwritten."""
+    return _small(_lowered(graph))
+
+
+def write_invalid(graph: Graph, valid: Graph) -> bytes:
+    """A graph that differs in types, attributes and operands from a ``valid`` one of the same
+    nodes. Raises Unwritten."""
+    model = _lowered(_with_attributes(valid, graph))
+    declared = {t.name: t.type for t in graph.tensors}
+    known = {info.name for info in model.graph.input}
+    for info in (*model.graph.input, *model.graph.output):
+        if info.name in declared:
+            _declare(info, declared[info.name])
+    for tensor in graph.tensors:
+        if tensor.role is Role.INPUT and tensor.name not in known:
+            _declare(model.graph.input.add(name=tensor.name), tensor.type)
+    before = {node.name: _operands(node) for node in valid.nodes}
+    for node in graph.nodes:
+        wanted = _operands(node)
+        if wanted == before[node.name]:
+            continue
+        written = [n for n in model.graph.node if n.name == node.name]
+        if len(written) != 1 or list(written[0].input) != before[node.name]:
+            raise Unwritten(f"{node.op} is not one ONNX node of the same operands")
+        del written[0].input[:]
+        written[0].input.extend(wanted)
+    return _small(model)
+
+
+def _operands(node: Node) -> list[str]:
+    return ["" if t is None else t.name for t in node.inputs]
+
+
+def _lowered(graph: Graph) -> ModelProto:
+    opset = graph.opsets.get("", DEFAULT_OPSET)
+    try:
+        for node in graph.nodes:
+            operands = [None if t is None else t.type for t in node.inputs]
+            why = unsupported(node.op, operands, node.attributes, opset)
+            if why is not None:
+                raise Unwritten(f"{node.op}: {why}")
+        return to_onnx(graph, opset=opset)
+    except (ValueError, KeyError, IndexError, TypeError, AssertionError, MemoryError) as error:
+        raise Unwritten(f"{type(error).__name__}: {error}") from error
+
+
+def _with_attributes(valid: Graph, graph: Graph) -> Graph:
+    """The valid graph with the other's attributes."""
+    made = Graph(valid.name, dict(valid.opsets))
+    tensors = {}
+    for tensor in valid.tensors:
+        if tensor.producer is None:
+            same = made.add_initializer if tensor.value is not None else None
+            tensors[tensor.name] = (
+                made.add_input(tensor.name, tensor.type)
+                if same is None
+                else same(tensor.name, tensor.type, tensor.value)
+            )
+    for node, other in zip(valid.nodes, graph.nodes, strict=True):
+        copy = made.add_node(
+            node.op,
+            [None if t is None else tensors[t.name] for t in node.inputs],
+            [None if t is None else (t.name, t.type) for t in node.outputs],
+            other.attributes,
+            name=node.name,
+            given=other.given,
+        )
+        tensors |= {t.name: t for t in copy.outputs if t is not None}
+    made.outputs = [tensors[t.name] for t in valid.outputs]
+    return made
+
+
+def _declare(info: ValueInfoProto, type: TensorType) -> None:
+    tensor = info.type.tensor_type
+    tensor.Clear()
+    if type.dtype is not None:
+        tensor.elem_type = CODE_OF_DTYPE[type.dtype]
+    if type.shape is not None:
+        tensor.shape.SetInParent()
+        for extent in type.shape:
+            dim = tensor.shape.dim.add()
+            if isinstance(extent, int):
+                dim.dim_value = extent
+
+
+def _small(model: ModelProto) -> bytes:
+    if model.ByteSize() > LARGEST:
+        raise Unwritten("its constants are large")
+    data: bytes = model.SerializeToString()
+    return data
