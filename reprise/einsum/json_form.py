@@ -88,7 +88,7 @@ def from_json(document: Any) -> Kernel:
         [Term(tuple(_read_access(f) for f in term)) for term in document["terms"]],
         document["extents"],
         {t["name"]: _read_format(t) for t in document["tensors"]},
-        {t["name"]: _read_data(t["data"]) for t in operands},
+        {t["name"]: data_from_json(t["data"]) for t in operands},
         document["dtype"],
     )
     _expect_all(output, operands, document["extents"], kernel)
@@ -168,7 +168,8 @@ def data_to_json(data: Data) -> dict[str, Any]:
     return found
 
 
-def _read_data(value: Any) -> Data:
+def data_from_json(value: Any) -> Data:
+    """Read a description of data that the schema allows."""
     edits = tuple(_read_edit(edit) for edit in value.get("edits", ()))
     match value["kind"]:
         case "computed":

@@ -20,7 +20,8 @@ from reprise.cache import cache_folder
 from reprise.data import data_path
 from reprise.datalog import Database
 from reprise.einsum.facts import Fact, facts_of
-from reprise.einsum.kernel import Kernel, KernelError
+from reprise.einsum.kernel import Kernel
+from reprise.einsum.settings import SETTINGS, Settings
 from reprise.lang import core
 from reprise.lang.core import Program, Row
 from reprise.lang.declared import Deny
@@ -29,45 +30,6 @@ from reprise.lang.ruleset import RuleSet, load_rules
 
 RULES = "rules/einsum"
 """Where the rules that ship are."""
-SETTINGS = frozenset({"limit", "allowed", "aimed_at"})
-"""Relations that hold what a kernel has to keep to; they never change while one grows."""
-PERMISSIONS = (
-    "diagonals",
-    "reductions",
-    "broadcasts",
-    "outer_products",
-    "scalars",
-    "sums",
-    "repeated_tensors",
-    "empty",
-    "units",
-)
-"""What a kernel may have, or not: the set ``permissions`` of ``rules/einsum/facts.rules``."""
-TARGETS = ("taco", "tensora", "mlir", "finch", "pydata", "torch", "scipy")
-LIMITS = ("most_operands", "most_terms", "most_indices", "most_elements", "most_iterations")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What kernels have to keep to. ``limits`` by name; None of them: no limit."""
-
-    limits: tuple[tuple[str, int], ...] = ()
-    allowed: frozenset[str] = frozenset(PERMISSIONS)
-    targets: tuple[str, ...] = ()
-
-    def facts(self) -> list[Fact]:
-        """The settings as facts. Raises KernelError for a name that is none."""
-        for names, known in (
-            ((name for name, _ in self.limits), LIMITS),
-            (self.allowed, PERMISSIONS),
-            (self.targets, TARGETS),
-        ):
-            for name in names:
-                if name not in known:
-                    raise KernelError(f"{name!r} is none of {', '.join(known)}")
-        found: list[Fact] = [("limit", limit) for limit in self.limits]
-        found += [("allowed", (name,)) for name in sorted(self.allowed)]
-        return found + [("aimed_at", (name,)) for name in self.targets]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +176,34 @@ class Validity:
         """Let the kernel have facts, whatever they violate."""
         self.database.commit(list(facts))
 
-    def fits(self, facts: list[Fact]) -> bool:
-        """Add facts unless they bring a final violation; whether they were added."""
+    def fits(self, facts: list[Fact], *, keep: bool = True) -> bool:
+        """Add facts (if ``keep``) unless they bring a final violation; whether they do not."""
         with self.database.propose(facts) as proposal:
             for name in proposal.relations(self.rules.final):
                 if proposal.new(name):
                     return False
-            proposal.accept()
+            if keep:
+                proposal.accept()
         return True
+
+    def admits(self, facts: list[Fact]) -> bool:
+        """Whether facts bring no violation of any kind; they are not added."""
+        with self.database.propose(facts) as proposal:
+            return not any(proposal.new(n) for n in proposal.relations(self._denies.keys()))
+
+    def count(self) -> int:
+        """How many violations the kernel has as it is now."""
+        return sum(self.database.count(name) for name in self._denies)
+
+    def after(self, fact: Fact, wrong: int) -> int | None:
+        """Add a fact if the violations are then fewer than ``wrong``; how many they are, or None
+        if it was not added."""
+        with self.database.propose([fact]) as proposal:
+            left = self.count()
+            if left >= wrong:
+                return None
+            proposal.accept()
+        return left
 
     def rejected_by(self, facts: list[Fact]) -> list[Violation]:
         """The violations that facts would bring; they are not added."""

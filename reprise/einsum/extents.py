@@ -1,0 +1,200 @@
+"""Extents for the indices of a kernel, within a budget.
+
+They are drawn one by one. Upper bounds on products can always be met by drawing again and, at last,
+by making the largest extent smaller; where lower bounds, memory or entries tie extents together and
+drawing fails, the kernel's shapes become an operator's signature with the budget as its conditions,
+and :mod:`reprise.solve` finds extents near the drawn ones with z3, or proves that there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import prod
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+from reprise.einsum.options import Budget, Options
+
+if TYPE_CHECKING:
+    from reprise.solve.signatures import Signature
+
+_TRIES = 6
+"""How often all extents are drawn before something else is tried."""
+_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4}
+
+
+class Indexed(Protocol):
+    """Something with indices."""
+
+    @property
+    def indices(self) -> tuple[str, ...]: ...
+
+
+class Extents:
+    """Draws extents under the options' budget."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.low, self.high = options.extents
+        self.rare = options.empty + options.units
+        self.coupled = options.budget.is_coupled
+        bounds = (options.budget.elements[1], options.budget.iterations[1])
+        self.most = min((b for b in bounds if b is not None), default=None)
+        """A kernel whose extents other than 0 have at most this product is within the bounds."""
+        self.width = max(_BYTES[dtype] for dtype in options.dtypes)
+
+    def draw(
+        self,
+        rng: Random,
+        indices: Iterable[str],
+        output: Indexed,
+        operands: Sequence[Indexed],
+        densities: Sequence[float],
+    ) -> dict[str, int] | None:
+        """An extent for each index, in the order given; None if the budget leaves none."""
+        indices = tuple(indices)
+        found: dict[str, int] = {}
+        for _ in range(_TRIES):
+            found, product = self._drawn(rng, indices)
+            if not self.coupled and (self.most is None or product <= self.most):
+                return found
+            if within(self.options.budget, found, output, operands, densities, self.width):
+                return found
+        if not self.coupled:
+            return self._smaller(found, output, operands)
+        return solve(
+            self.options.budget, found, output, operands, densities, self.width,
+            self.options.extents, rng,
+        )  # fmt: skip
+
+    def _drawn(self, rng: Random, indices: Sequence[str]) -> tuple[dict[str, int], int]:
+        """Extents, and the product of those that are not 0."""
+        random, low, span = rng.random, self.low, self.high - self.low + 1
+        rare, empty = self.rare, self.options.empty
+        found = {}
+        product = 1
+        for index in indices:
+            if rare and (chance := random()) < rare:
+                found[index] = 0 if chance < empty else 1
+            else:
+                found[index] = extent = low + int(random() * span)
+                product *= extent
+        return found, product
+
+    def _smaller(
+        self, found: dict[str, int], output: Indexed, operands: Sequence[Indexed]
+    ) -> dict[str, int] | None:
+        """The same with the largest extents halved until bounds are met."""
+        least = 1 if "units" in self.options.settings.allowed else 2
+        while not within(self.options.budget, found, output, operands, (), self.width):
+            largest = max(found, key=lambda index: found[index])
+            if found[largest] <= least:
+                return None
+            found[largest] = max(least, found[largest] // 2)
+        return found
+
+
+def within(
+    budget: Budget,
+    extents: dict[str, int],
+    output: Indexed,
+    operands: Sequence[Indexed],
+    densities: Sequence[float],
+    width: int,
+) -> bool:
+    """Whether a kernel with these extents keeps to a budget."""
+    sizes = [prod(extents[i] for i in tensor.indices) for tensor in (output, *operands)]
+    entries = sum(d * n for d, n in zip(densities, sizes[1:], strict=False))
+    return (
+        all(_between(size, budget.elements) for size in sizes)
+        and _between(prod(extents.values()), budget.iterations)
+        and (budget.memory is None or width * sum(sizes) <= budget.memory)
+        and _between(entries, budget.entries)
+    )
+
+
+def _between(value: float, bounds: tuple[int, int | None]) -> bool:
+    return bounds[0] <= value and (bounds[1] is None or value <= bounds[1])
+
+
+def solve(
+    budget: Budget,
+    drawn: dict[str, int],
+    output: Indexed,
+    operands: Sequence[Indexed],
+    densities: Sequence[float],
+    width: int,
+    extents: tuple[int, int],
+    rng: Random,
+) -> dict[str, int] | None:
+    """Extents within a budget, near those drawn, by z3; None if it finds none. An extent that was
+    drawn as 0 or 1 may stay so; others are in the range ``extents``."""
+    from reprise.solve.z3_search import Structure, new_context
+    from reprise.solve.z3_search import solve as search
+    from reprise.uir.graph import TensorType
+
+    if budget.elements[0] or budget.iterations[0]:  # nothing is big that has an empty index
+        drawn = {index: extent or extents[0] for index, extent in drawn.items()}
+    signature = _signature(
+        budget,
+        tuple((index, min(extent, extents[0]), max(extent, extents[1]))
+              for index, extent in drawn.items()),
+        output.indices,
+        tuple(operand.indices for operand in operands),
+        tuple(round(100 * density) for density in densities),
+        width,
+    )  # fmt: skip
+    listed = [TensorType("float64", (extent,)) for extent in drawn.values()]
+    typed = frozenset(range(len(listed)))
+    structure = Structure([*listed], {}, frozenset(), frozenset(), typed)
+    verdict = search(signature, structure, {}, rng, new_context())
+    if verdict.instance is None:
+        return None
+    found = {}
+    for index, operand in zip(drawn, verdict.instance.operands, strict=True):
+        assert operand is not None and operand.shape is not None
+        extent = operand.shape[0]
+        assert isinstance(extent, int)
+        found[index] = extent
+    return found if within(budget, found, output, operands, densities, width) else None
+
+
+@lru_cache(maxsize=256)
+def _signature(
+    budget: Budget,
+    ranges: tuple[tuple[str, int, int], ...],
+    output: tuple[str, ...],
+    operands: tuple[tuple[str, ...], ...],
+    percent: tuple[int, ...],
+    width: int,
+) -> Signature:
+    """The kernel as an operator: a vector for each index, and the budget as conditions."""
+    from reprise.lang.ruleset import load_text
+    from reprise.solve.signatures import Signatures
+
+    def size(indices: Sequence[str]) -> str:
+        return " * ".join(f"N{index}" for index in indices) or "1"
+
+    def bounded(text: str, bounds: tuple[int, int | None], unit: int = 1) -> list[str]:
+        low, high = bounds
+        found = [f"{text} >= {low * unit}"] if low else []
+        return found if high is None else [*found, f"{text} <= {high * unit}"]
+
+    where = [f"N{index} >= {low}, N{index} <= {high}" for index, low, high in ranges]
+    for indices in dict.fromkeys((output, *operands)):
+        where += bounded(size(indices), budget.elements)
+    where += bounded(size([index for index, _, _ in ranges]), budget.iterations)
+    if budget.memory is not None:
+        total = " + ".join(size(indices) for indices in (output, *operands))
+        where.append(f"{width} * ({total}) <= {budget.memory}")
+    shares = [f"{p} * {size(indices)}" for p, indices in zip(percent, operands, strict=True)]
+    where += bounded(" + ".join(shares), budget.entries, 100)
+    params = ", ".join(f"x{n}: float64[N{index}]" for n, (index, _, _) in enumerate(ranges))
+    text = (
+        f"op einsum_kernel({params}) -> float64[1] {{\n"
+        + "".join(f"    where {condition}\n" for condition in where)
+        + "}\n"
+    )
+    signatures = Signatures.of_symbols(load_text(text, library=False).symbols)
+    return signatures["einsum_kernel"]
