@@ -8,7 +8,10 @@ in a worker of it.
 from __future__ import annotations
 
 import ast
+import contextlib
+import os
 import re
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -73,6 +76,13 @@ class PassCounter:
 
     def __exit__(self, *_: object) -> None:
         self._process.close()
+
+    def stop(self) -> None:
+        """End what the worker is doing, from another thread: that compilation has crashed then."""
+        pid = self._process.pid
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def start(self) -> dict[str, str]:
         """Start the worker, unless it is there already; the compiler's versions, by package.
