@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, floor, inf, isfinite
 from typing import Any
 
 from reprise.lang import core
@@ -42,28 +42,57 @@ FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(slots=True)
 class _Range:
-    """What a body says of one variable so far."""
+    """What a body says of one variable so far. ``above`` and ``below``: the bound itself is
+    excluded; ``whole``: only whole numbers can be there, as in a column of counts."""
 
     low: float = -inf
     high: float = inf
+    above: bool = False
+    below: bool = False
+    whole: bool = False
     allowed: set[core.Value] | None = None
     excluded: set[core.Value] = field(default_factory=set)
 
-    def empty(self, whole: bool) -> bool:
+    def raise_to(self, bound: float, open: bool) -> None:
+        """Nothing below ``bound``; nor the bound itself, if ``open``."""
+        self.low, self.above = max((self.low, self.above), (bound, open))
+
+    def lower_to(self, bound: float, open: bool) -> None:
+        """Nothing above ``bound``; nor the bound itself, if ``open``."""
+        self.high, reached = min((self.high, not self.below), (bound, not open))
+        self.below = not reached
+
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value that are left; for other than whole numbers, as far as
+        two numbers can say."""
         low, high = self.low, self.high
-        if low > high:
-            return True
-        if self.allowed is None:
-            single = low == high and any(v == low for v in self.excluded if not isinstance(v, str))
-            return single
-        return not any(self._holds(v) for v in self.allowed)
+        if self.whole and isfinite(low):
+            low = floor(low) + 1 if self.above else ceil(low)
+        if self.whole and isfinite(high):
+            high = ceil(high) - 1 if self.below else floor(high)
+        return low, high
+
+    def empty(self) -> bool:
+        """Whether no value is left."""
+        if self.allowed is not None:
+            return not any(self._holds(v) for v in self.allowed)
+        low, high = self.bounds()
+        if low != high:
+            return low > high
+        return not self._holds(low)
 
     def _holds(self, value: core.Value) -> bool:
         if value in self.excluded:
             return False
         if isinstance(value, str):
             return self.low == -inf and self.high == inf
-        return self.low <= value <= self.high
+        low, high = self.bounds()
+        if not self.whole and ((value == low and self.above) or (value == high and self.below)):
+            return False
+        return low <= value <= high and not (self.whole and value % 1 != 0)
+
+
+_NOTHING = _Range(1, 0)
 
 
 def contradictions(rules: Iterable[core.Rule]) -> list[Diagnostic]:
@@ -78,15 +107,11 @@ def contradictions(rules: Iterable[core.Rule]) -> list[Diagnostic]:
 
 
 def _contradiction(rule: core.Rule) -> Diagnostic | None:
-    same = _Classes()
-    for literal in rule.body:
-        match literal:
-            case core.Compare("==", core.Var(a), core.Var(b)):
-                same.join(a, b)
+    same = _equal_variables(rule)
     ranges: dict[str, _Range] = {}
     for literal in rule.body:
         for name, reach in _restrictions(literal, ranges, same):
-            if reach.empty(True):
+            if reach.empty():
                 return _never(
                     rule,
                     literal.span,
@@ -110,17 +135,18 @@ def _restrictions(
             term = terms[NON_NEGATIVE[relation]] if len(terms) > NON_NEGATIVE[relation] else None
             if isinstance(term, core.Var):
                 name, held = reach(term)
-                held.low = max(held.low, 0)
+                held.whole = True
+                held.raise_to(0, False)
                 return [(name, held)]
         case core.Compare(op, core.Var() as var, core.Const(value)):
             return [_bounded(reach(var), op, value)]
         case core.Compare(op, core.Const(value), core.Var() as var):
             return [_bounded(reach(var), FLIPPED[op], value)]
         case core.Compare(op, left, right) if left == right and op in ("!=", "<", ">"):
-            return [("it", _Range(1, 0))]
+            return [("it", _NOTHING)]
         case core.Compare(op, core.Const(a), core.Const(b)):
             if not _constant_holds(op, a, b):
-                return [("it", _Range(1, 0))]
+                return [("it", _NOTHING)]
         case core.Member(core.Var() as var, values, negated):
             name, held = reach(var)
             if negated:
@@ -136,15 +162,15 @@ def _bounded(found: tuple[str, _Range], op: str, value: core.Value) -> tuple[str
     if op == "==":
         held.allowed = {value} if held.allowed is None else held.allowed & {value}
         if not isinstance(value, str):
-            held.low, held.high = max(held.low, value), min(held.high, value)
+            held.raise_to(value, False)
+            held.lower_to(value, False)
     elif op == "!=":
         held.excluded.add(value)
     elif not isinstance(value, str):
-        step = 1 if isinstance(value, int) else 0
         if op in (">", ">="):
-            held.low = max(held.low, value + (step if op == ">" else 0))
+            held.raise_to(value, op == ">")
         else:
-            held.high = min(held.high, value - (step if op == "<" else 0))
+            held.lower_to(value, op == "<")
     return name, held
 
 
@@ -168,7 +194,7 @@ def _bad_axis(rule: core.Rule, ranges: dict[str, _Range], same: _Classes) -> Dia
         if not isinstance(axis, core.Const) or not isinstance(axis.value, int):
             continue
         held = ranges.get(same.find(rank.name)) if isinstance(rank, core.Var) else None
-        high = held.high if held is not None else inf
+        high = held.bounds()[1] if held is not None else inf
         if axis.value < 0 or axis.value >= high:
             return _never(rule, literal.span, f"there is no axis {axis.value} at that rank")
     return None
@@ -188,11 +214,22 @@ def _shown(name: str) -> str:
     return f"`{name}`" if name[:1].isalpha() and not any(c.isdigit() for c in name) else "one value"
 
 
+def _equal_variables(rule: core.Rule) -> _Classes:
+    """Which variables the body equates."""
+    same = _Classes()
+    for literal in rule.body:
+        match literal:
+            case core.Compare("==", core.Var(a), core.Var(b)):
+                same.join(a, b)
+    return same
+
+
 class _Classes:
     """Union-find over variable names."""
 
     def __init__(self) -> None:
         self._parent: dict[str, str] = {}
+        self.names: set[str] = set()
 
     def find(self, name: str) -> str:
         while (parent := self._parent.get(name, name)) != name:
@@ -200,6 +237,7 @@ class _Classes:
         return name
 
     def join(self, a: str, b: str) -> None:
+        self.names |= {a, b}
         self._parent[self.find(a)] = self.find(b)
 
 
@@ -235,7 +273,7 @@ def unsatisfiable(rule: core.Rule, milliseconds: int = 500) -> Diagnostic | None
 
     solver = z3.Solver()
     solver.set("timeout", milliseconds)
-    encode = _Encoder()
+    encode = _Encoder(_counts(rule))
     tracked: dict[str, Span | None] = {}
     for number, literal in enumerate(rule.body):
         for constraint in encode.literal(literal):
@@ -253,9 +291,26 @@ def unsatisfiable(rule: core.Rule, milliseconds: int = 500) -> Diagnostic | None
     return _never(rule, spans[-1] if spans else rule.span, place)
 
 
+def _counts(rule: core.Rule) -> frozenset[str]:
+    """The variables that stand for counts or extents somewhere, and so are whole numbers."""
+    same = _equal_variables(rule)
+    counted = {
+        same.find(term.name)
+        for literal in rule.body
+        if isinstance(literal, core.Atom) and not literal.negated
+        for column, term in enumerate(literal.terms)
+        if isinstance(term, core.Var) and NON_NEGATIVE.get(literal.relation) == column
+    }
+    return frozenset(name for name in same.names | counted if same.find(name) in counted)
+
+
+@dataclass(frozen=True, slots=True)
 class _Encoder:
-    """Core literals as z3 integer constraints; what is not arithmetic is left out (so that
-    "unsatisfiable" is always right, and "satisfiable" only means that nothing was found)."""
+    """Core literals as z3 constraints; what is not arithmetic is left out (so that
+    "unsatisfiable" is always right, and "satisfiable" only means that nothing was found).
+    Variables are real numbers (an attribute may be), but for those that are known as counts."""
+
+    counts: frozenset[str]
 
     def literal(self, literal: core.Literal) -> list[Any]:
         import z3
@@ -268,7 +323,7 @@ class _Encoder:
                 return [COMPARE[op](a, b), *self._divisors(left), *self._divisors(right)]
             case core.Member(expr, values, False):
                 value = self.expr(expr)
-                if value is None or not all(isinstance(v, int) for v in values):
+                if value is None or not all(isinstance(v, int | float) for v in values):
                     return []
                 return [z3.Or([value == v for v in values])]
             case core.Atom(relation, terms, False) if relation in NON_NEGATIVE:
@@ -288,14 +343,16 @@ class _Encoder:
         return inner
 
     def expr(self, expr: core.Expr) -> Any:
-        """The z3 term, or None for what is not integer arithmetic."""
+        """The z3 term, or None for what is not arithmetic."""
         import z3
 
         match expr:
             case core.Const(value):
+                if isinstance(value, float) and isfinite(value):
+                    return z3.Q(*value.as_integer_ratio())
                 return z3.IntVal(value) if isinstance(value, int) else None
             case core.Var(name):
-                return z3.Int(name)
+                return z3.Int(name) if name in self.counts else z3.Real(name)
             case core.Arith(op, args):
                 parts = [self.expr(a) for a in args]
                 return None if any(p is None for p in parts) else self._arith(op, args, parts)
@@ -312,7 +369,9 @@ class _Encoder:
             case "*":
                 return x * y
             case "/" | "%":
-                # z3's div and mod agree with Python's for positive divisors only
+                # Of whole numbers, z3's div and mod agree with Python's for positive divisors only.
+                if not x.is_int():
+                    return None
                 match args[1]:
                     case core.Const(int() as divisor) if divisor > 0:
                         return x / y if op == "/" else x % y

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from reprise.lang import core, never
 from reprise.lang.diagnostics import RulesError, Severity
-from reprise.lang.lint import lint
+from reprise.lang.lint import lint, lint_rules
+from reprise.lang.ruleset import load_text
 
 
 def codes(folder: Path, text: str) -> list[tuple[str, int]]:
@@ -124,10 +125,48 @@ def test_z3_is_asked_about_the_rest() -> None:
     for body in (
         (core.Compare("<", a, b), core.Compare("<", b, a)),
         (core.Member(a, (1, 2)), core.Compare("!=", a, core.Const(1)), _not(a, 2)),
-        (core.Compare("==", core.Arith("*", (a, core.Const(2))), core.Const(7)),),
+        (
+            core.Atom("rank", (core.Var("T"), a)),
+            core.Compare("==", core.Arith("*", (a, core.Const(2))), core.Const(7)),
+        ),
     ):
         assert never.clash(core.Rule(core.Atom("p", ()), body, "p")) is not None
 
 
 def _not(variable: core.Var, value: int) -> core.Compare:
     return core.Compare("!=", variable, core.Const(value))
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        "A > 0, A < 1",
+        "A * 2 > 0, A * 2 < 1",
+        "A > 0, A != 0.5, A < 1",
+        "A >= 1, A <= 1",
+        "A in {0.5, 2}, A < 1",
+    ],
+)
+def test_an_attribute_may_lie_between_whole_numbers(conditions: str) -> None:
+    text = f'pattern p "p" {{ y = elu(x, alpha=A)\n where {conditions} }}'
+    assert not [d for d in lint_rules(load_text(text)) if d.code == "never-matches"]
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        "x.rank > 2, x.rank < 3",
+        "x.rank == 2.5",
+        "x.numel in {1.5, 2.5}",
+        "x.dim[0] * 2 == 7",
+        "A > 1, A < 1",
+        "A > 1, A <= 1",
+        "A < 1, A >= 1",
+        "A >= 1, A <= 1, A != 1",
+    ],
+)
+def test_but_not_outside_its_bounds_nor_a_count_between_whole_numbers(conditions: str) -> None:
+    text = f'pattern p "p" {{ y = elu(x, alpha=A)\n where {conditions} }}'
+    with pytest.raises(RulesError) as caught:
+        lint_rules(load_text(text))
+    assert {d.code for d in caught.value.diagnostics} >= {"never-matches"}
