@@ -1,0 +1,96 @@
+; Sites in Python. The outermost capture is @site.KIND. Other captures become facts: captured(S, ROLE,
+; TEXT) and, where they can be translated, expression(S, ROLE, E). $NAME stands for the names of a
+; keyword set of extractor.toml; a pattern with an empty set is left out.
+
+; A call of a function that some keyword set names.
+(call
+  function: [(identifier) @callee
+             (attribute object: (_) @receiver attribute: (identifier) @callee)]
+  arguments: (argument_list) @arguments
+  (#any-of? @callee $called)) @site.call
+
+; --- guards: what must hold for the code after them to run ---
+(assert_statement . (_) @condition) @site.assert
+
+(if_statement
+  condition: (_) @unless
+  consequence: (block (raise_statement) .)) @site.raise
+
+(if_statement
+  condition: (_) @unless
+  consequence: (block (return_statement [(none) (false)]?) .)
+  (#match? @unless "%")) @site.refuse
+
+; --- rounding up to a multiple of @factor, spelt out ---
+; (extent + factor - 1) // factor * factor
+(binary_operator
+  left: (binary_operator
+    left: (parenthesized_expression
+      (binary_operator
+        left: (binary_operator left: (_) @extent operator: "+" right: (_) @factor)
+        operator: "-" right: (integer) @one))
+    operator: "//" right: (_) @again)
+  operator: "*" right: (_) @factor2
+  (#eq? @factor @again) (#eq? @factor @factor2) (#eq? @one "1")) @site.round_up
+
+; -(-extent // factor) * factor
+(binary_operator
+  left: (unary_operator
+    argument: (parenthesized_expression
+      (binary_operator
+        left: (unary_operator argument: (_) @extent)
+        operator: "//" right: (_) @factor)))
+  operator: "*" right: (_) @again
+  (#eq? @factor @again)) @site.round_up
+
+; extent + (factor - extent) % factor
+(binary_operator
+  left: (_) @extent operator: "+"
+  right: (binary_operator
+    left: (parenthesized_expression
+      (binary_operator left: (_) @factor operator: "-" right: (_) @extent2))
+    operator: "%" right: (_) @again)
+  (#eq? @factor @again) (#eq? @extent @extent2)) @site.round_up
+
+; ceildiv(extent, factor) * factor
+(binary_operator
+  left: (call
+    function: [(identifier) @ceiling (attribute attribute: (identifier) @ceiling)]
+    arguments: (argument_list . (_) @extent . (_) @factor .))
+  operator: "*" right: (_) @again
+  (#eq? @factor @again) (#any-of? @ceiling $ceiling)) @site.round_up
+
+; --- cutting an extent into pieces of a tile's size, without a remainder ---
+(binary_operator
+  left: (_) @extent operator: "//"
+  right: [(identifier) @factor @name
+          (attribute attribute: (identifier) @name) @factor
+          (subscript value: (identifier) @name) @factor]
+  (#any-of? @name $tile $unroll_factor)) @site.cut
+
+; range(0, extent, factor)
+(call
+  function: (identifier) @callee
+  arguments: (argument_list . (_) @start . (_) @extent . (_) @factor .)
+  (#eq? @callee "range") (#not-match? @factor "^-?[01]$")) @site.step
+
+; --- fusion ---
+; "seq": ["Conv", "Relu"]
+(pair
+  key: (string (string_content) @key)
+  value: (list (string (string_content) @operator))
+  (#any-of? @key $fusion_table)) @site.sequence
+
+; CallFunction(add, CallFunction(mm, ...), ...)
+(call
+  function: [(identifier) @constructor (attribute attribute: (identifier) @constructor)]
+  arguments: (argument_list . (_) @consumer) @arguments
+  (#any-of? @constructor $fusion_call)) @site.pattern
+
+; is_op("relax.add")(x, y)
+(call
+  function: (call
+    function: [(identifier) @constructor (attribute attribute: (identifier) @constructor)]
+    arguments: (argument_list . (_) @consumer .))
+  arguments: (argument_list) @arguments
+  (#any-of? @constructor $fusion_operator)) @site.pattern

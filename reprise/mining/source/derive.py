@@ -1,0 +1,305 @@
+"""What rules make of the facts: the Datalog of ``rules/mining/``, run over all files' sites.
+
+The rules are a folder's, so a file more there is a template more. What this module adds to the
+sites' facts is known beforehand: the extractor's names, the operators, a hardware description,
+documents."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reprise.cache import cache_folder
+from reprise.data import data_path
+from reprise.datalog import Database
+from reprise.lang import core
+from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.mining.source.extractor import Extractor
+from reprise.mining.source.refutable import decided
+from reprise.mining.source.sites import FileFacts, Row
+
+LEVELS = ("high", "medium", "low")
+"""Of confidence."""
+
+
+_RELATIONS = {"equal": "==", "at_least": ">=", "at_most": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a site is. ``statement``: how it begins."""
+
+    number: int
+    kind: str
+    file: str
+    line: int
+    pass_name: str
+    statement: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one template gives at one site: ``asserted`` as (left, relation, right), or
+    ``agreeing`` as (producer, consumer, what)."""
+
+    place: Place
+    template: str
+    klass: str
+    asserted: tuple[tuple[str, str, str], ...]
+    agreeing: tuple[tuple[str, str, str], ...]
+    confidence: str
+    agrees: tuple[str, ...]
+    clashes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A site that a template asks for and can make nothing of, and why."""
+
+    place: Place
+    template: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Derived:
+    """All that the rules give, in the order of places; ``sites`` by kind."""
+
+    found: tuple[Found, ...]
+    unused: tuple[Unused, ...]
+    sites: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a hardware description and documents say, as facts, with the files that they are
+    from."""
+
+    facts: tuple[tuple[str, Row], ...] = ()
+
+
+def given(hardware: Sequence[Path], docs: Sequence[Path]) -> Given:
+    """Read ``.rules`` files of ``reprise mine hardware`` and ``reprise mine docs``. Raises
+    RulesError."""
+    facts: list[tuple[str, Row]] = []
+    for path in hardware:
+        rules = load_rules([path])
+        for rule in rules.program.rules:
+            if rule.head.relation == "hw" and not rule.body and len(rule.head.terms) == 3:
+                terms = [t.value for t in rule.head.terms if isinstance(t, core.Const)]
+                if len(terms) == 3 and rule.span is not None:
+                    facts.append(("hardware", (str(terms[1]), _plain(terms[2]), _where(rule))))
+    for path in docs:
+        facts += _documented(load_rules([path]), path)
+    return Given(tuple(facts))
+
+
+def _plain(value: core.Value) -> int | str:
+    return value if isinstance(value, int) else str(value)
+
+
+def _where(rule: core.Rule) -> str:
+    assert rule.span is not None
+    return f"{Path(rule.span.file).name}:{rule.span.line}"
+
+
+def _documented(rules: RuleSet, path: Path) -> Iterator[tuple[str, Row]]:
+    from reprise.lang import ast
+
+    for file in rules.files:
+        if file.path not in rules.own:
+            continue
+        for decl in file.decls:
+            if isinstance(decl, ast.ConstraintDecl):
+                said = next((e.value for e in decl.meta if e.key.text == "from"), None)
+                where = str(said or f"{path.name}:{decl.span.line}")
+                for line in decl.lines:
+                    for call in line.calls:
+                        for op in call.ops:
+                            yield "documented", (op.text, where)
+
+
+def derive(
+    files: Mapping[str, FileFacts], extractor: Extractor, known: Given, rules: Path | None = None
+) -> Derived:
+    """Run the rules of a folder (``rules/mining``) over the facts of all files.
+
+    Raises RulesError if the rules are wrong.
+    """
+    loaded = load_rules([rules or data_path("rules/mining")], library=False)
+    database = Database(loaded.program, cache=cache_folder() / "mine-plans", checked=True)
+    database.commit(_facts(files, extractor, known))
+    derived = _collect(database)
+    database.save()
+    return derived
+
+
+def _facts(
+    files: Mapping[str, FileFacts], extractor: Extractor, known: Given
+) -> Iterator[tuple[str, Row]]:
+    offset = 0
+    spelled: set[str] = set()
+    for path, facts in files.items():
+        if facts.errors:
+            yield "faulty", (path, facts.errors)
+        for relation, rows in facts.rows.items():
+            for row in rows:
+                moved = (int(row[0]) + offset, *row[1:])
+                if relation == "argument_site":
+                    moved = (*moved[:2], int(row[2]) + offset)
+                elif relation == "captured" and row[1] in ("operator", "consumer"):
+                    spelled.add(str(row[3]))
+                yield relation, moved
+        offset += facts.sites
+    for group, names in extractor.keywords.items():
+        for name in names:
+            yield "keyword", (name, group)
+    for name, meaning in extractor.device.items():
+        yield "stands_for", (name, meaning)
+        keys = re.findall(r"device\((\w+)\)", meaning)
+        for key in keys:
+            yield "speaks_of", (meaning, key)
+        if keys and meaning == f"device({keys[0]})":
+            yield "names_key", (meaning, keys[0])
+    yield from _operators(spelled, extractor)
+    yield from known.facts
+
+
+def _operators(spelled: Iterable[str], extractor: Extractor) -> Iterator[tuple[str, Row]]:
+    """Names of operators as compilers spell them, and ours: by the extractor's table, by ONNX's, or
+    by a part of a dotted name (``relax.nn.conv2d``, ``aten.mm.default``)."""
+    symbols = _symbols()
+    named: set[str] = set()
+    for name in sorted(spelled):
+        for candidate in _candidates(name, extractor):
+            if candidate in symbols:
+                yield "operator", (name, candidate)
+                named.add(candidate)
+                break
+    for name in sorted(named):
+        if symbols[name]:
+            yield "in_category", (name, symbols[name])
+
+
+def _candidates(name: str, extractor: Extractor) -> Iterator[str]:
+    bare = name.strip("\"'")
+    parts = [part for part in bare.split(".") if part]
+    for written in (bare, *reversed(parts)):
+        if written in extractor.operators:
+            yield extractor.operators[written]
+    onnx = _onnx_names()
+    for part in reversed(parts):
+        if part in onnx:
+            yield onnx[part]
+        yield part.lower()
+        yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).lower()
+
+
+def _symbols() -> dict[str, str]:
+    """Our operators and their categories."""
+    library = load_rules([data_path("rules/ops")])
+    return {name: op.category.text if op.category else "" for name, op in library.ops.items()}
+
+
+def _onnx_names() -> dict[str, str]:
+    import tomllib
+
+    table = tomllib.loads(data_path("rules/ops/spellings.toml").read_text(encoding="utf-8"))
+    return {name: ours[0] for name, ours in table["onnx"].items() if len(ours) == 1}
+
+
+def _collect(database: Database) -> Derived:
+    places = _places(database)
+    lost: list[Unused] = []
+    levels: dict[tuple[int, str], str] = {}
+    for site, template, level in database.rows("doubt"):
+        key = (int(site), str(template))
+        worst = max(LEVELS.index(levels.get(key, "high")), LEVELS.index(str(level)))
+        levels[key] = LEVELS[worst]
+    cross = {name: _grouped(database.rows(name)) for name in ("agrees", "clashes")}
+    asserted: dict[tuple[int, str, str], list[tuple[str, str, str]]] = defaultdict(list)
+    rows = [(r, assertion(str(r[3]), str(r[4]), str(r[5]))) for r in database.rows("monitored")]
+    empty = decided(said for _, said in rows)
+    for (site, template, klass, left, relation, right), text in rows:
+        if text in empty:
+            lost.append(Unused(places[int(site)], str(template), text, "always true, or never"))
+            continue
+        asserted[int(site), str(template), str(klass)].append(
+            (str(left), str(relation), str(right))
+        )
+    agreeing: dict[tuple[int, str, str], list[tuple[str, str, str]]] = defaultdict(list)
+    for site, template, klass, producer, consumer, what in database.rows("constrained"):
+        agreeing[int(site), str(template), str(klass)].append(
+            (str(producer), str(consumer), str(what))
+        )
+    found = [
+        Found(
+            places[site],
+            template,
+            klass,
+            tuple(asserted.get((site, template, klass), ())),
+            tuple(agreeing.get((site, template, klass), ())),
+            levels.get((site, template), "high"),
+            cross["agrees"].get((site, template), ()),
+            cross["clashes"].get((site, template), ()),
+        )
+        for site, template, klass in sorted({*asserted, *agreeing})
+    ]
+    unused = lost + [
+        Unused(places[int(site)], str(template), str(text), str(why))
+        for site, template, text, why in database.rows("unused")
+    ]
+    kinds: dict[str, int] = defaultdict(int)
+    for place in places.values():
+        kinds[place.kind] += 1
+    return Derived(tuple(found), tuple(unused), dict(sorted(kinds.items())))
+
+
+def _places(database: Database) -> dict[int, Place]:
+    passes = {row[0]: row[1] for row in database.rows("in_pass")}
+    statements = {row[0]: row[1] for row in database.rows("statement")}
+    return {
+        int(s): Place(int(s), str(kind), str(file), int(line), str(passes[s]), str(statements[s]))
+        for s, kind, file, line in database.rows("site")
+    }
+
+
+def _grouped(rows: Iterable[core.Row]) -> dict[tuple[int, str], tuple[str, ...]]:
+    found: dict[tuple[int, str], tuple[str, ...]] = {}
+    for site, template, where in rows:
+        key = (int(site), str(template))
+        found[key] = (*found.get(key, ()), str(where))
+    return found
+
+
+def assertion(left: str, relation: str, right: str) -> str:
+    """A row of ``monitored`` as a condition."""
+    match relation:
+        case "holds":
+            return left
+        case "divisible":
+            return f"{_operand(left, False)} % {_operand(right, True)} == 0"
+    return f"{left} {_RELATIONS[relation]} {right}"
+
+
+def _operand(expression: str, right: bool) -> str:
+    """An operand of ``%``: in parentheses where it is a sum, or on the right a product."""
+    depth, before = 0, ""
+    for found in re.finditer(r'"(?:\\.|[^"\\])*"|[()\[\]]|[-+*/%]|\w+', expression):
+        token = found[0]
+        if token in "([":
+            depth += 1
+        elif token in ")]":
+            depth -= 1
+        elif (
+            depth == 0
+            and token in ("+-*/%" if right else "+-")
+            and before not in ("", "+", "-", "*", "/", "%")
+        ):
+            return f"({expression})"
+        before = token
+    return expression

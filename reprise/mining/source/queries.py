@@ -1,0 +1,163 @@
+"""Tree-sitter queries of an extractor: its names put in, compiled, and run over a syntax tree.
+
+In a ``.scm`` file ``$NAME`` stands for the names of a keyword set, as strings. A pattern that
+asks for a set without names is left out (it could never match); so one file serves all
+extractors. ``$called`` is every name of every set whose own name does not end a pattern of its
+own: the functions whose calls are sites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tree_sitter_cpp
+import tree_sitter_python
+from tree_sitter import Language, Node, Query, QueryCursor, QueryError
+
+from reprise.lang.diagnostics import Diagnostic, RulesError, Span
+from reprise.lang.symbols import suggest
+from reprise.mining.source.extractor import Extractor
+
+SITE = "site."
+"""Starts the name of the outermost capture of a pattern; the rest is the kind of the site."""
+
+NOT_CALLED = frozenset(
+    (
+        "assert",
+        "assert_compare",
+        "ceiling",
+        "tile",
+        "unroll_factor",
+        "fusion_table",
+        "fusion_call",
+        "fusion_operator",
+        "memory",
+    )
+)
+"""Keyword sets that patterns or rules of their own ask for; of all others, calls are sites."""
+
+_SET = re.compile(r"\$([a-z_]+)")
+
+
+def language(name: str) -> Language:
+    """The grammar of a language."""
+    if name == "python":
+        return Language(tree_sitter_python.language())
+    return Language(tree_sitter_cpp.language())
+
+
+@dataclass(frozen=True)
+class Match:
+    """One site: its kind, its node, and the other captures by role."""
+
+    kind: str
+    node: Node
+    captures: Mapping[str, Sequence[Node]]
+
+
+class Queries:
+    """All queries of an extractor for one language, as one compiled query."""
+
+    def __init__(self, extractor: Extractor, name: str) -> None:
+        self.language = language(name)
+        texts = [_filled(path, extractor) for path in extractor.queries[name]]
+        for path, text in zip(extractor.queries[name], texts, strict=True):
+            _compile(self.language, text, path)
+        self._query = _compile(self.language, "\n".join(texts), extractor.queries[name][0])
+
+    def matches(self, root: Node) -> Iterator[Match]:
+        """The sites of a tree, in the order of their places."""
+        found = []
+        for _, captures in QueryCursor(self._query).matches(root):
+            for name, nodes in captures.items():
+                if name.startswith(SITE):
+                    found.append(Match(name.removeprefix(SITE), nodes[0], captures))
+        found.sort(key=lambda m: (m.node.start_byte, m.node.end_byte, m.kind))
+        return iter(found)
+
+
+def _filled(path: Path, extractor: Extractor) -> str:
+    """The text of a query file with names for ``$NAME``; lines and columns stay as they are as far
+    as possible: patterns that are left out become blank."""
+    text = path.read_text(encoding="utf-8")
+    known = {**extractor.keywords, "called": tuple(sorted(called(extractor)))}
+    out = []
+    for pattern in _patterns(text):
+        sets = _SET.findall(_without_comments(pattern))
+        for name in sets:
+            if name not in known and path.parent == extractor.path.parent:
+                raise _unknown_set(path, text, name, known)
+        if sets and not any(known.get(name) for name in sets):
+            out.append(re.sub(r"[^\n]", " ", pattern))
+        else:
+            out.append(_SET.sub(lambda m: _strings(known.get(m[1], ())), pattern))
+    return "".join(out)
+
+
+def called(extractor: Extractor) -> set[str]:
+    """Functions whose calls are sites."""
+    return {
+        name for key, names in extractor.keywords.items() if key not in NOT_CALLED for name in names
+    }
+
+
+def _strings(names: Sequence[str]) -> str:
+    return " ".join('"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in names)
+
+
+def _patterns(text: str) -> Iterator[str]:
+    """The top-level pieces of a query file, each with what precedes it; together they are the
+    text."""
+    depth, start = 0, 0
+    for found in re.finditer(r'"(?:\\.|[^"\\])*"|;[^\n]*|[()\[\]]|\n', text):
+        token = found[0]
+        if token in "([":
+            if depth == 0:
+                yield text[start : found.start()]
+                start = found.start()
+            depth += 1
+        elif token in ")]":
+            depth -= 1
+    yield text[start:]
+
+
+def _without_comments(pattern: str) -> str:
+    return re.sub(r'("(?:\\.|[^"\\])*")|;[^\n]*', lambda m: m[1] or "", pattern)
+
+
+def _compile(grammar: Language, text: str, path: Path) -> Query:
+    try:
+        return Query(grammar, text)
+    except QueryError as error:
+        raise _broken(path, text, str(error)) from None
+
+
+def _broken(path: Path, text: str, message: str) -> RulesError:
+    """The error of a query with its place. The message of the binding names row and column, from 0,
+    or an offset."""
+    line, column = 1, 1
+    found = re.search(r"row (\d+), column (\d+)", message)
+    if found:
+        line, column = int(found[1]) + 1, int(found[2]) + 1
+    else:
+        found = re.search(r"offset (\d+)", message)
+        if found:
+            before = text.encode()[: int(found[1])].decode("utf-8", "replace")
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    message = message.split("\n")[0].rstrip(": ")
+    span = Span(str(path), line, column, line, column + 1)
+    return RulesError([Diagnostic("bad-query", f"this query does not compile: {message}", span)])
+
+
+def _unknown_set(path: Path, text: str, name: str, known: Mapping[str, object]) -> RulesError:
+    found = re.search(rf"\${name}\b", text)
+    start = found.start() if found else 0
+    line = text.count("\n", 0, start) + 1
+    column = start - text.rfind("\n", 0, start)
+    span = Span(str(path), line, column, line, column + len(name) + 1)
+    message = f"`${name}` is no keyword set of extractor.toml"
+    return RulesError(
+        [Diagnostic("unknown-keyword-set", message, span, suggest(name, list(known)))]
+    )

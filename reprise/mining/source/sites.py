@@ -1,0 +1,492 @@
+"""One file's sites as facts: rows of the relations of ``rules/mining/facts.rules``.
+
+Comes in: the bytes of a file and the extractor's queries. Goes out: :class:`FileFacts`, plain data
+that can be kept and does not depend on other files. Sites are numbered from 0 in the order of their
+places; whoever joins files adds an offset to every row's first column.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tree_sitter import Node, Parser, Query, QueryCursor, Tree
+
+from reprise.lang import ast
+from reprise.mining.source.expressions import (
+    MOST_CHARACTERS,
+    Reader,
+    Translation,
+    Untranslatable,
+    conjuncts,
+    flat,
+    negated,
+    shown,
+    text,
+    value_of,
+)
+from reprise.mining.source.extractor import Extractor
+from reprise.mining.source.queries import SITE, Match, Queries, language
+
+Row = tuple[int | str, ...]
+
+MOST_TEXT = 400
+"""Characters of a captured text that are kept."""
+
+MOST_STATEMENT = 80
+"""Characters of a statement that are quoted."""
+
+_FUNCTIONS = ("function_definition",)
+_CLASSES = ("class_definition", "class_specifier", "struct_specifier")
+_COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_SCOPES = {
+    "python": """
+        (function_definition) @function
+        (assignment left: (identifier) @name right: (_) @value) @definition
+    """,
+    "cpp": """
+        (function_definition) @function
+        (init_declarator declarator: (identifier) @name value: (_) @value) @definition
+        (assignment_expression left: (identifier) @name operator: "=" right: (_) @value) @definition
+    """,
+}
+_ERRORS = "[(ERROR) (MISSING)] @error"
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """``rows``: facts by relation. ``errors``: places that do not parse."""
+
+    lines: int
+    errors: int
+    sites: int
+    rows: dict[str, list[Row]]
+
+
+@dataclass(frozen=True)
+class _Definition:
+    name: str
+    start: int
+    end: int
+    line: int
+    value: Node
+
+
+class Miner:
+    """Reads files of one language with one extractor."""
+
+    def __init__(self, extractor: Extractor, name: str) -> None:
+        self.extractor = extractor
+        self.name = name
+        grammar = language(name)
+        self.queries = Queries(extractor, name)
+        self._parser = Parser(grammar)
+        self.scopes = Query(grammar, _SCOPES[name])
+        self._errors = Query(grammar, _ERRORS)
+
+    def facts(self, path: str, data: bytes) -> FileFacts:
+        """The facts of one file; ``path`` is what its sites are said to be in."""
+        tree = self._parser.parse(data)
+        errors = 0
+        if tree.root_node.has_error:
+            captures = QueryCursor(self._errors).captures(tree.root_node)
+            errors = max(1, len(captures.get("error", ())))
+        found = _File(self, path, tree)
+        found.read()
+        lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+        return FileFacts(lines, errors, found.count, found.rows)
+
+
+class _File:
+    """Collects the rows of one file."""
+
+    def __init__(self, miner: Miner, path: str, tree: Tree) -> None:
+        self.miner = miner
+        self.path = path
+        self.root = tree.root_node
+        self.rows: dict[str, list[Row]] = {}
+        self.count = 0
+        self.numbers: dict[tuple[int, int], int] = {}
+
+    def add(self, relation: str, *row: int | str) -> None:
+        rows = self.rows.setdefault(relation, [])
+        if row not in rows[-20:]:
+            rows.append(row)
+
+    def read(self) -> None:
+        merged: dict[tuple[int, int, str], Match] = {}
+        for match in self.miner.queries.matches(self.root):
+            key = (match.node.start_byte, match.node.end_byte, match.kind)
+            merged[key] = _merged(merged[key], match) if key in merged else match
+        kept = list(merged.values())
+        self.count = len(kept)
+        for number, match in enumerate(kept):
+            self.numbers[match.node.start_byte, match.node.end_byte] = number
+        for number, match in enumerate(kept):
+            _Site(self, number, match).read()
+
+    @cached_property
+    def _scopes(self) -> tuple[list[tuple[int, int]], dict[str, list[_Definition]]]:
+        functions: list[tuple[int, int]] = []
+        definitions: dict[str, list[_Definition]] = {}
+        for _, captures in QueryCursor(self.miner.scopes).matches(self.root):
+            for node in captures.get("function", ()):
+                functions.append((node.start_byte, node.end_byte))
+            for node in captures.get("definition", ()):
+                name, value = captures["name"][0], captures["value"][0]
+                line = node.start_point[0] + 1
+                definitions.setdefault(text(name), []).append(
+                    _Definition(text(name), node.start_byte, node.end_byte, line, value)
+                )
+        functions.sort()
+        for found in definitions.values():
+            found.sort(key=lambda d: d.start)
+        return functions, definitions
+
+    def definition(self, name: str, place: int) -> _Definition | None:
+        """The last assignment to ``name`` before ``place`` that stands in a function around it,
+        or in no function. What branches and loops do in between is not looked at."""
+        functions, definitions = self._scopes
+        candidates = definitions.get(name, [])
+        for found in reversed(candidates[: bisect_left(candidates, place, key=lambda d: d.start)]):
+            if found.end > place:
+                continue
+            inner = [f for f in functions if f[0] <= found.start < f[1]]
+            if all(start <= place < end for start, end in inner):
+                return found
+        return None
+
+
+class _Site:
+    """Collects the rows of one site."""
+
+    def __init__(self, file: _File, number: int, match: Match) -> None:
+        self.file, self.number, self.match = file, number, match
+        self.node = match.node
+        self.ancestors = _ancestors(self.node)
+        bound = frozenset(_bound(self.node, self.ancestors))
+        self.reader = Reader(file.miner.name, bound)
+
+    def add(self, relation: str, *row: int | str) -> None:
+        self.file.add(relation, self.number, *row)
+
+    def read(self) -> None:
+        statement, name = self._assigned()
+        functions = [a for a in self.ancestors if a.type in _FUNCTIONS]
+        self.add("site", self.match.kind, self.file.path, statement.start_point[0] + 1)
+        self.add("statement", flat(statement)[:MOST_STATEMENT])
+        self.add("in_pass", self._pass(functions))
+        if functions:
+            self.add("enclosing", _function_name(functions[0]))
+        if statement.has_error or any(a.type == "ERROR" for a in self.ancestors):
+            self.add("broken")
+        if name is not None:
+            self.expression("variable", name)
+        elif self.match.kind not in ("assert", "raise", "refuse"):
+            self._result()
+        for role, nodes in sorted(self.match.captures.items()):
+            if role.startswith(SITE):
+                continue
+            if role == "arguments":
+                self._arguments(nodes[0])
+            elif role in ("condition", "unless"):
+                for node in nodes:
+                    self._conditions(node, role == "condition")
+            else:
+                for index, node in enumerate(nodes):
+                    self.add("captured", role, index, flat(node)[:MOST_TEXT])
+                    if role not in _NAMES:
+                        self.expression(role, node)
+        self._values(name)
+        compare = self.match.captures.get("compare")
+        if compare:
+            self._compared(text(compare[0]))
+
+    def _values(self, variable: Node | None) -> None:
+        """What extractor.toml says that a call of this function says, besides its arguments."""
+        callee = self.match.captures.get("callee")
+        roles = self.file.miner.extractor.values.get(text(callee[0])) if callee else None
+        if not roles:
+            return
+        known = {} if variable is None else {"variable": flat(variable)}
+        receiver = self.match.captures.get("receiver")
+        if receiver:
+            known["receiver"] = flat(receiver[0])
+        position = 0
+        for child in self.match.captures["arguments"][0].named_children:
+            if child.type == "keyword_argument":
+                name, value = (child.child_by_field_name(n) for n in ("name", "value"))
+                if name is not None and value is not None:
+                    known[text(name)] = _operand(value)
+            elif child.type != "comment":
+                known[str(position)] = _operand(child)
+                position += 1
+        for role, template in roles.items():
+            wanted = re.findall(r"\{(\w+)\}", template)
+            if all(name in known for name in wanted):
+                said = re.sub(r"\{(\w+)\}", lambda m: known[m[1]], template)
+                self._said(role, said)
+
+    def _said(self, role: str, said: str) -> None:
+        """An expression that is not in the source as it is."""
+        if re.fullmatch(r"-?[0-9]+", said):
+            self.add("expression", role, said)
+            self.add("uses", said, "number")
+        elif '"' in said or "\\" in said or len(said) > MOST_CHARACTERS:
+            self.add(
+                "untranslated", role, said[:MOST_TEXT], "a long expression or one with a string"
+            )
+        else:
+            found = shown(value_of(said))
+            self.add("expression", role, found)
+            self.add("mentions", found, found, said)
+
+    # --- where it stands -----------------------------------------------------------------------
+
+    def _assigned(self) -> tuple[Node, Node | None]:
+        """The statement of the site, and what the site's value is assigned to."""
+        child = self.node
+        variable: Node | None = None
+        direct = True
+        for parent in self.ancestors:
+            if direct and parent.type in ("assignment", "assignment_expression"):
+                left, right = (parent.child_by_field_name(n) for n in ("left", "right"))
+                if right == child and left is not None and left.type in _TARGETS:
+                    variable = left
+            elif direct and parent.type == "init_declarator":
+                left = parent.child_by_field_name("declarator")
+                if left is not None and left.type == "identifier":
+                    variable = left
+            direct = direct and parent.type in ("parenthesized_expression",)
+            if child.type in _STATEMENTS or parent.type in _BLOCKS:
+                return child, variable
+            child = parent
+        return child, variable
+
+    def _pass(self, functions: Sequence[Node]) -> str:
+        how = self.file.miner.extractor.pass_named_by
+        if how == "class":
+            classes = [a for a in self.ancestors if a.type in _CLASSES]
+            name = classes[-1].child_by_field_name("name") if classes else None
+            if name is not None:
+                return text(name)
+            if functions and "::" in (qualified := _function_name(functions[-1])):
+                return qualified.split("::")[-2]
+        if how == "function" and functions:
+            return _function_name(functions[-1]).rpartition("::")[2]
+        return self.file.path.rpartition("/")[2].partition(".")[0]
+
+    # --- what it says ----------------------------------------------------------------------------
+
+    def expression(self, role: str, node: Node) -> None:
+        """``expression``, or ``untranslated`` where there is no counterpart."""
+        notes = Translation()
+        try:
+            found = shown(self.reader.expression(node, notes))
+        except Untranslatable as error:
+            self.add("untranslated", role, flat(node)[:MOST_TEXT], str(error))
+            return
+        self.add("expression", role, found)
+        self._notes(found, notes)
+        if node.type == "identifier":
+            self._definition(text(node), found)
+
+    def _result(self) -> None:
+        notes = Translation()
+        try:
+            found = shown(self.reader.value(self.node, notes))
+        except Untranslatable:
+            return
+        self.add("expression", "result", found)
+        self._notes(found, notes)
+
+    def _notes(self, found: str, notes: Translation) -> None:
+        for operator in sorted(notes.operators):
+            self.add("uses", found, operator)
+        for function in sorted(notes.invoked):
+            self.add("invokes", found, function)
+        if re.fullmatch(r"-?[0-9]+", found):
+            self.add("literal", found, int(found))
+        for value, name in notes.values.items():
+            self.add("mentions", found, value, name)
+
+    def _definition(self, name: str, found: str) -> None:
+        definition = self.file.definition(name, self.node.start_byte)
+        if definition is None:
+            return
+        self.add("defined", found, definition.line)
+        notes = Translation()
+        try:
+            value = shown(Reader(self.file.miner.name).expression(definition.value, notes))
+        except Untranslatable:
+            return
+        self.add("defined_as", found, value)
+        self._notes(value, notes)
+
+    def _arguments(self, node: Node) -> None:
+        position = 0
+        for child in node.named_children:
+            if child.type == "comment":
+                continue
+            if child.type == "keyword_argument":
+                name, value = (child.child_by_field_name(n) for n in ("name", "value"))
+                if name is not None and value is not None:
+                    self._argument("named_argument", text(name), value)
+                continue
+            self._argument("argument", position, child)
+            position += 1
+        self.add("argument_count", position)
+
+    def _argument(self, relation: str, which: int | str, node: Node) -> None:
+        inner = self.file.numbers.get((node.start_byte, node.end_byte))
+        if inner is not None and relation == "argument":
+            self.add("argument_site", which, inner)
+        if self.match.kind == "pattern" and node.type != "identifier":
+            return  # nothing is asked of it
+        if node.type in ("list", "tuple"):
+            for index, item in enumerate(node.named_children):
+                self._item(which, index, item)
+            return
+        notes = Translation()
+        try:
+            found = shown(self.reader.expression(node, notes))
+        except Untranslatable as error:
+            self.add("untranslated", f"argument {which}", flat(node)[:MOST_TEXT], str(error))
+            return
+        self.add(relation, which, found)
+        self._notes(found, notes)
+        if node.type == "identifier":
+            self._definition(text(node), found)
+
+    def _item(self, which: int | str, index: int, node: Node) -> None:
+        notes = Translation()
+        try:
+            found = shown(self.reader.expression(node, notes))
+        except Untranslatable:
+            return
+        self.add("item", str(which), index, found)
+        self._notes(found, notes)
+
+    def _conditions(self, whole: Node, holds: bool) -> None:
+        for node, positive in conjuncts(whole, holds):
+            notes = Translation()
+            try:
+                condition = self.reader.condition(node, notes)
+            except Untranslatable as error:
+                written = flat(node)[:MOST_TEXT]
+                self.add("untranslated", "condition", written, str(error))
+                continue
+            self._condition(condition if positive else negated(condition), notes)
+
+    def _compared(self, macro: str) -> None:
+        """``ICHECK_EQ(left, right)``."""
+        notes = Translation()
+        operator = _COMPARISONS[macro.rpartition("_")[2]]
+        left, right = (self.match.captures[side][0] for side in ("left", "right"))
+        try:
+            sides = self.reader.expression(left, notes), self.reader.expression(right, notes)
+        except Untranslatable as error:
+            self.add("untranslated", "condition", flat(self.node)[:MOST_TEXT], str(error))
+            return
+        notes.operators.add(operator)
+        self._condition(ast.Comparison(sides, (operator,)), notes)
+
+    def _condition(self, condition: ast.Condition, notes: Translation) -> None:
+        found = shown(condition)
+        self.add("condition", found)
+        self._notes(found, notes)
+        if isinstance(condition, ast.Comparison) and len(condition.ops) == 1:
+            left, right = condition.operands
+            self.add("compares", found, shown(left), condition.ops[0], shown(right))
+
+
+_NAMES = (
+    "callee",
+    "constructor",
+    "compare",
+    "ceiling",
+    "operator",
+    "consumer",
+    "refusal",
+    "key",
+    "name",
+)
+"""Roles of what is a name and no value of the compiler's."""
+_TARGETS = ("identifier", "attribute", "field_expression", "subscript", "subscript_expression")
+_STATEMENTS = (
+    "expression_statement",
+    "declaration",
+    "assert_statement",
+    "if_statement",
+    "for_statement",
+    "while_statement",
+    "return_statement",
+    "field_declaration",
+)
+_BLOCKS = ("block", "compound_statement", "module", "translation_unit")
+
+
+def _merged(first: Match, second: Match) -> Match:
+    """Two matches of one site as one: a list's items are captured one by one."""
+    captures = {role: list(nodes) for role, nodes in first.captures.items()}
+    for role, nodes in second.captures.items():
+        known = captures.setdefault(role, [])
+        known += (node for node in nodes if node not in known)
+    return Match(first.kind, first.node, captures)
+
+
+def _operand(node: Node) -> str:
+    """The source text, in parentheses where it is no single operand."""
+    written = flat(node)
+    single = "operator" not in node.type and node.type not in ("binary_expression", "lambda")
+    return written if single else f"({written})"
+
+
+def _ancestors(node: Node) -> list[Node]:
+    found = []
+    parent = node.parent
+    while parent is not None:
+        found.append(parent)
+        parent = parent.parent
+    return found
+
+
+def _bound(node: Node, ancestors: Sequence[Node]) -> Iterator[str]:
+    """Names that lambdas and comprehensions around a site bind, up to its statement."""
+    for parent in ancestors:
+        if parent.type in _STATEMENTS:
+            return
+        if parent.type == "lambda":
+            parameters = parent.child_by_field_name("parameters")
+            if parameters is not None:
+                yield from _identifiers(parameters)
+        for child in parent.named_children:
+            if child.type == "for_in_clause":
+                left = child.child_by_field_name("left")
+                if left is not None:
+                    yield from _identifiers(left)
+
+
+def _identifiers(node: Node) -> Iterator[str]:
+    if node.type == "identifier":
+        yield text(node)
+    for child in node.named_children:
+        yield from _identifiers(child)
+
+
+def _function_name(node: Node) -> str:
+    name = node.child_by_field_name("name")
+    if name is not None:
+        return text(name)
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None:
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((c for c in declarator.named_children if "declarator" in c.type), None)
+        if inner is None:
+            return flat(declarator)
+        declarator = inner
+    return "?"
