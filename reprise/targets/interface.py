@@ -106,12 +106,14 @@ class TargetFile(Protocol):
 class Job:
     """A lowered program (``model``, see ``reprise.lower``), its inputs by name, and ``modes``:
     which of the target's modes to run, in order (``("optimised", "unoptimised")``). ``disabled``
-    names passes that the target's first mode leaves out; other modes ignore it."""
+    names passes that the target's first mode leaves out; other modes ignore it. ``label``: what
+    the monitors of an instrumented compiler are to call what they see of it."""
 
     model: bytes
     inputs: dict[str, Array]
     modes: tuple[str, ...]
     disabled: tuple[str, ...] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

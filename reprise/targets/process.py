@@ -21,7 +21,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -81,7 +81,9 @@ class _Lost(Exception):
 class _Worker:
     """One process, from its start to its end."""
 
-    def __init__(self, target: Target, limits: Limits, folder: str) -> None:
+    def __init__(
+        self, target: Target, limits: Limits, folder: str, environment: Mapping[str, str]
+    ) -> None:
         self.limits = limits
         self._log = bytearray()
         self._looked = time.monotonic()
@@ -103,7 +105,7 @@ class _Worker:
                 stderr=log_end,
                 start_new_session=True,
                 cwd=folder,
-                env={**_SINGLE_THREADED, **os.environ},
+                env={**_SINGLE_THREADED, **os.environ, **environment},
             )
         except BaseException:
             for fd in (self._life, log, self._status):
@@ -258,9 +260,16 @@ class TargetProcess:
     """One worker at a time, for one thread at a time. A context manager: leaving it ends the
     worker and its whole process group."""
 
-    def __init__(self, target: Target, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        limits: Limits | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """``environment``: variables for the worker, besides our own."""
         self.target = target
         self.limits = limits or Limits()
+        self._environment = dict(environment or {})
         self.starts = 0
         """How many workers there have been."""
         self._folder = tempfile.TemporaryDirectory(prefix="reprise-", ignore_cleanup_errors=True)
@@ -311,6 +320,7 @@ class TargetProcess:
             self._submitted = time.monotonic()
             message = {"kind": "job", "modes": job.modes, "first": self.target.modes[0]}
             message["disabled"] = job.disabled
+            message["label"] = job.label
             try:
                 self._send(message, job.model, job.inputs)
             except _Lost as lost:
@@ -385,7 +395,7 @@ class TargetProcess:
         target = self.target
         self.starts += 1
         try:
-            worker = _Worker(target, self.limits, self._folder.name)
+            worker = _Worker(target, self.limits, self._folder.name, self._environment)
         except OSError as error:
             reason = error.strerror or str(error)
             raise TargetError(f"{target.name}: cannot start {target.python}: {reason}") from error

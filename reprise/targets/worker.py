@@ -29,6 +29,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -134,7 +135,8 @@ class _Server:
         self.announce(STAGES[0])
         start = time.process_time()
         try:
-            outputs = list(self.runner.run(model, given, mode, disabled))
+            with _monitored(message["label"]):
+                outputs = list(self.runner.run(model, given, mode, disabled))
         except Exception as error:
             answer["seconds"] = time.process_time() - start
             self.announce.leave()
@@ -159,6 +161,21 @@ class _Server:
     def send(self, message: dict[str, Any], arrays: Any = ()) -> None:
         for piece in self.wire.pack(message, arrays):
             self.connection.sendall(piece)
+
+
+@contextlib.contextmanager
+def _monitored(label: str) -> Iterator[None]:
+    """Have the monitors of an instrumented compiler (``reprise.mining.instrument``), if it has been
+    imported, take what follows for a run of its own."""
+    monitor: Any = sys.modules.get("_reprise_monitor")
+    if monitor is None or not label:
+        yield
+        return
+    monitor.begin(label)
+    try:
+        yield
+    finally:
+        monitor.end()
 
 
 def describe(error: BaseException) -> dict[str, Any]:

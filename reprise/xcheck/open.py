@@ -20,7 +20,7 @@ from reprise.xcheck.findings import declared_at, source_of
 from reprise.xcheck.models import Modeller
 from reprise.xcheck.passes.compiler import PassCounter, parse_compiler
 from reprise.xcheck.run import Ahead, Bench, Budget, Loop, Watch
-from reprise.xcheck.store import Asked, Declared, Store, XRun
+from reprise.xcheck.store import MONITORS, Asked, Declared, Store, XRun
 
 Say = Callable[[str], None]
 """Tells people what they should know before the run begins."""
@@ -128,11 +128,11 @@ def remarks(prepared: Prepared) -> Iterator[str]:
 class _Bench:
     """A thread's modeller and compiler."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared, folder: Path) -> None:
         asked = prepared.asked
         self.modeller = prepared.modeller()
         limits = Limits(seconds=asked.timeout, memory_mib=asked.memory)
-        self.compiler = PassCounter(prepared.target, limits)
+        self.compiler = PassCounter(prepared.target, limits, monitors=folder / MONITORS)
 
     def stop(self) -> None:
         self.compiler.stop()
@@ -186,7 +186,7 @@ def _loop(
     jobs: int,
 ) -> Iterator[Loop]:
     def bench() -> Bench:
-        return _Bench(prepared)
+        return _Bench(prepared, store.path.resolve())
 
     ahead = Ahead(bench, jobs, prepared.asked.seed)
     try:

@@ -323,6 +323,7 @@ class Loop:
             warned=found.warned,
             milliseconds=round(found.seconds * 1000),
             folder=f"{number:08d}" if kept else None,
+            completed=report.completed,
         )
 
     def _took(self, row: ModelRow) -> None:

@@ -3,6 +3,7 @@
     RUN/store.sqlite        rows, as in :data:`SCHEMA`
     RUN/models/00000017.onnx  every model that was compiled
     RUN/findings/00000017/  model.onnx, repro.py, README.md, finding.json (``findings.py``)
+    RUN/monitors.jsonl      what the monitors of an instrumented compiler saw, by models' digests
 
 Invariants, whatever ends the process and whenever: models are rows 0 to n-1, each once, in the
 order of Algorithm 1, committed one by one; a model's files are complete and in place before the row
@@ -26,7 +27,7 @@ from typing import Any
 from reprise.campaign.records import StoreError
 from reprise.xcheck.verdict import Verdict
 
-STORE, MODELS, FINDINGS = "store.sqlite", "models", "findings"
+STORE, MODELS, FINDINGS, MONITORS = "store.sqlite", "models", "findings", "monitors.jsonl"
 APPLICATION_ID = 0x52505843
 """Marks the SQLite file as ours ("RPXC")."""
 SCHEMA_VERSION = 1
@@ -48,6 +49,7 @@ CREATE TABLE models (
     verdict TEXT NOT NULL, passes INTEGER NOT NULL, stage TEXT NOT NULL,
     message TEXT NOT NULL, signature TEXT NOT NULL, warned INTEGER NOT NULL,
     milliseconds INTEGER NOT NULL, folder TEXT,
+    completed TEXT NOT NULL,          -- JSON: names of the passes
     UNIQUE (constraint_name, usage, valid)
 );
 CREATE TABLE set_aside (              -- no model was found
@@ -73,7 +75,8 @@ class Declared:
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """A model that was compiled. ``valid``: it violates nothing; ``kind``: see ``models.Kind``;
-    ``program``: its operators and types in a line; ``folder``: the finding's, if one was kept."""
+    ``program``: its operators and types in a line; ``folder``: the finding's, if one was kept;
+    ``completed``: the names of ``passes`` passes, in order."""
 
     number: int
     constraint: str
@@ -90,6 +93,7 @@ class ModelRow:
     warned: bool
     milliseconds: int
     folder: str | None
+    completed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,11 @@ class XRun:
     def model(self, number: int) -> Path:
         """The file of a model."""
         return self.path / MODELS / f"{number:08d}.onnx"
+
+    @property
+    def monitors(self) -> Path:
+        """The file of what monitors saw, if the compiler has some."""
+        return self.path / MONITORS
 
 
 class Store:
@@ -234,7 +243,7 @@ class Store:
                 new.rename(self.path / FINDINGS / row.folder)
             with _transaction(self._db):
                 self._db.execute(
-                    f"INSERT INTO models VALUES ({', '.join('?' * 15)})",
+                    f"INSERT INTO models VALUES ({', '.join('?' * 16)})",
                     (
                         row.number,
                         row.constraint,
@@ -251,6 +260,7 @@ class Store:
                         row.warned,
                         row.milliseconds,
                         row.folder,
+                        json.dumps(row.completed),
                     ),
                 )
 
@@ -357,9 +367,24 @@ def _read(db: sqlite3.Connection, path: Path) -> XRun:
             tuple(Declared(*c) for c in constraints),
             tuple(
                 ModelRow(
-                    n, c, u, bool(v), k, d, p, Verdict(how), done, st, text, sig, bool(w), ms, f
+                    n,
+                    c,
+                    u,
+                    bool(v),
+                    k,
+                    d,
+                    p,
+                    Verdict(how),
+                    done,
+                    st,
+                    text,
+                    sig,
+                    bool(w),
+                    ms,
+                    f,
+                    tuple(json.loads(names)),
                 )
-                for n, c, u, v, k, d, p, how, done, st, text, sig, w, ms, f in models
+                for n, c, u, v, k, d, p, how, done, st, text, sig, w, ms, f, names in models
             ),
             tuple(SetAside(c, bool(v), at, reason) for c, v, at, reason in aside),
             seconds,

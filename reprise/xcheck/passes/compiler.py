@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import hashlib
 import os
 import re
 import signal
@@ -30,6 +31,8 @@ _LOG_BYTES = 1 << 20
 """What is kept of a log that names passes; a transformer's line has some 150 characters."""
 _SHOWN_LOG = 16_384
 """Characters of the log in a report."""
+_MONITOR_OUT = "REPRISE_MONITOR_OUT"
+"""Tells an instrumented compiler where to write (``reprise.mining.instrument``)."""
 _Entry = tuple[str, str]
 """What a line of the log says of a pass: "begin", "end" or "idle", and its name."""
 
@@ -62,13 +65,18 @@ class PassCounter:
     """A compiler's worker, which compiles one model at a time. A context manager: leaving it ends
     the worker. Implements ``interface.Compiler``."""
 
-    def __init__(self, target: Target, limits: Limits | None = None) -> None:
+    def __init__(
+        self, target: Target, limits: Limits | None = None, *, monitors: Path | None = None
+    ) -> None:
+        """``monitors``: the file to which monitors of an instrumented compiler write what they
+        saw, labelled with :func:`digest` of the model; it need not exist."""
         self.target = target
         self._patterns = _pass_log(target.file)
         bounds = limits or Limits()
         if self._patterns:
             bounds = replace(bounds, log_bytes=max(bounds.log_bytes, _LOG_BYTES))
-        self._process = TargetProcess(target, bounds)
+        told = {} if monitors is None else {_MONITOR_OUT: str(monitors)}
+        self._process = TargetProcess(target, bounds, environment=told)
         self._order: tuple[_Entry, ...] | None = None
 
     def __enter__(self) -> PassCounter:
@@ -93,12 +101,13 @@ class PassCounter:
         """Compile an ONNX model, serialised or in a file, and do not run it. Never raises for what
         a compiler does; raises OSError for a file that cannot be read."""
         data = model.read_bytes() if isinstance(model, Path) else model
+        label = digest(data)
         if self.target.lowering != "onnx":
             try:
                 data = _lowered(data, self.target.lowering)
             except (ModelError, ValueError) as error:
                 return StageReport(Ending.UNASKED, log=str(error))
-        outcome = self._run(data)
+        outcome = self._run(data, label)
         entries = self._named(outcome)
         events = [PassEvent(name, kind != "begin") for kind, name in entries]
         report = stage_report(_within(outcome, events))
@@ -109,8 +118,8 @@ class PassCounter:
             return report
         return stage_report(_within(outcome, [*events, PassEvent(failed, False)]))
 
-    def _run(self, data: bytes) -> Outcome:
-        return self._process.run(Job(data, {}, self.target.modes[:1]))
+    def _run(self, data: bytes, label: str = "") -> Outcome:
+        return self._process.run(Job(data, {}, self.target.modes[:1], label=label))
 
     def _named(self, outcome: Outcome) -> list[_Entry]:
         """What the log says of passes, in order."""
@@ -126,6 +135,11 @@ class PassCounter:
         if self._order is None:
             self._order = tuple(self._named(self._run(_trivial_model())))
         return self._order
+
+
+def digest(model: bytes) -> str:
+    """A short name for a serialised model."""
+    return hashlib.sha256(model).hexdigest()[:16]
 
 
 def following(entries: Sequence[_Entry], order: Sequence[_Entry]) -> str | None:
