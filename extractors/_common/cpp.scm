@@ -58,6 +58,12 @@
   operator: "*" right: (_) @again
   (#eq? @factor @again) (#any-of? @ceiling $ceiling)) @site.round_up
 
+; factor - extent % factor, which is added to the extent
+(binary_expression
+  left: (_) @factor operator: "-"
+  right: (binary_expression left: (_) @extent operator: "%" right: (_) @again)
+  (#eq? @factor @again) (#set! value.padded "{extent} + {variable}")) @site.round_amount
+
 ; --- cutting an extent into pieces ---
 (binary_expression
   left: (_) @extent operator: "/"
@@ -65,6 +71,25 @@
           (field_expression field: (field_identifier) @name) @factor
           (subscript_expression argument: (identifier) @name) @factor]
   (#any-of? @name $tile $unroll_factor)) @site.cut
+
+; extent / tile * tile: rounded down, which leaves a remainder on purpose
+(binary_expression
+  left: [(binary_expression left: (_) @extent operator: "/" right: (_) @factor)
+         (parenthesized_expression
+           (binary_expression left: (_) @extent operator: "/" right: (_) @factor))]
+  operator: "*" right: (_) @again
+  (#eq? @factor @again)) @site.round_down
+
+; extent % tile == 0, wherever the compiler asks
+(binary_expression
+  left: (binary_expression
+    left: (_) @extent operator: "%"
+    right: [(identifier) @factor @name
+            (field_expression field: (field_identifier) @name) @factor
+            (subscript_expression argument: (identifier) @name) @factor])
+  operator: ["==" "!="]
+  right: (number_literal) @zero
+  (#eq? @zero "0") (#any-of? @name $tile $unroll_factor)) @site.asks
 
 ; for (i = 0; i < extent; i += factor)
 (for_statement

@@ -60,6 +60,12 @@
   operator: "*" right: (_) @again
   (#eq? @factor @again) (#any-of? @ceiling $ceiling)) @site.round_up
 
+; factor - extent % factor, which is added to the extent
+(binary_operator
+  left: (_) @factor operator: "-"
+  right: (binary_operator left: (_) @extent operator: "%" right: (_) @again)
+  (#eq? @factor @again) (#set! value.padded "{extent} + {variable}")) @site.round_amount
+
 ; --- cutting an extent into pieces of a tile's size, without a remainder ---
 (binary_operator
   left: (_) @extent operator: "//"
@@ -67,6 +73,25 @@
           (attribute attribute: (identifier) @name) @factor
           (subscript value: (identifier) @name) @factor]
   (#any-of? @name $tile $unroll_factor)) @site.cut
+
+; extent // tile * tile: rounded down, which leaves a remainder on purpose
+(binary_operator
+  left: [(binary_operator left: (_) @extent operator: "//" right: (_) @factor)
+         (parenthesized_expression
+           (binary_operator left: (_) @extent operator: "//" right: (_) @factor))]
+  operator: "*" right: (_) @again
+  (#eq? @factor @again)) @site.round_down
+
+; extent % tile == 0, wherever the compiler asks
+(comparison_operator
+  . (binary_operator
+      left: (_) @extent operator: "%"
+      right: [(identifier) @factor @name
+              (attribute attribute: (identifier) @name) @factor
+              (subscript value: (identifier) @name) @factor])
+  operators: ["==" "!="]
+  (integer) @zero .
+  (#eq? @zero "0") (#any-of? @name $tile $unroll_factor)) @site.asks
 
 ; range(0, extent, factor)
 (call

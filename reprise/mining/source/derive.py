@@ -149,7 +149,9 @@ def _facts(
         for relation, rows in facts.rows.items():
             for row in rows:
                 moved = (int(row[0]) + offset, *row[1:])
-                if relation == "argument_site":
+                if relation == "within":
+                    moved = (moved[0], int(row[1]) + offset)
+                elif relation == "argument_site":
                     moved = (*moved[:2], int(row[2]) + offset)
                 elif relation == "captured" and row[1] in ("operator", "consumer"):
                     spelled.add(str(row[3]))

@@ -34,10 +34,13 @@ NOT_CALLED = frozenset(
         "fusion_call",
         "fusion_operator",
         "memory",
+        "schedule",
     )
 )
 """Keyword sets that patterns or rules of their own ask for; of all others, calls are sites."""
 
+_KIND = re.compile(r"@site\.(\w+)")
+_VALUE = re.compile(r'\(#set!\s+value\.(\w+)\s+"([^"]*)"\)')
 _SET = re.compile(r"\$([a-z_]+)")
 
 
@@ -50,11 +53,13 @@ def language(name: str) -> Language:
 
 @dataclass(frozen=True)
 class Match:
-    """One site: its kind, its node, and the other captures by role."""
+    """One site: its kind, its node, the other captures by role, and by role what else it says:
+    ``(#set! value.ROLE "…")`` in its pattern, source text in which ``{role}`` is a capture."""
 
     kind: str
     node: Node
     captures: Mapping[str, Sequence[Node]]
+    values: Mapping[str, str]
 
 
 class Queries:
@@ -66,6 +71,7 @@ class Queries:
         for path, text in zip(extractor.queries[name], texts, strict=True):
             _compile(self.language, text, path)
         self._query = _compile(self.language, "\n".join(texts), extractor.queries[name][0])
+        self._values = _values(texts)
 
     def matches(self, root: Node) -> Iterator[Match]:
         """The sites of a tree, in the order of their places."""
@@ -73,9 +79,22 @@ class Queries:
         for _, captures in QueryCursor(self._query).matches(root):
             for name, nodes in captures.items():
                 if name.startswith(SITE):
-                    found.append(Match(name.removeprefix(SITE), nodes[0], captures))
+                    kind = name.removeprefix(SITE)
+                    found.append(Match(kind, nodes[0], captures, self._values.get(kind, {})))
         found.sort(key=lambda m: (m.node.start_byte, m.node.end_byte, m.kind))
         return iter(found)
+
+
+def _values(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What ``#set!`` says of each kind of site. Read from the text, and kept from the binding
+    (0.26), which crashes where a pattern has settings."""
+    said: dict[str, dict[str, str]] = {}
+    for text in texts:
+        for pattern in map(_without_comments, _patterns(text)):
+            kind = _KIND.search(pattern)
+            if kind is not None:
+                said.setdefault(kind[1], {}).update(_VALUE.findall(pattern))
+    return said
 
 
 def _filled(path: Path, extractor: Extractor) -> str:
@@ -128,8 +147,9 @@ def _without_comments(pattern: str) -> str:
 
 
 def _compile(grammar: Language, text: str, path: Path) -> Query:
+    bare = _VALUE.sub(lambda m: " " * len(m[0]), text)
     try:
-        return Query(grammar, text)
+        return Query(grammar, bare)
     except QueryError as error:
         raise _broken(path, text, str(error)) from None
 

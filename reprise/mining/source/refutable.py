@@ -15,7 +15,7 @@ from reprise.lang.diagnostics import RulesError
 
 _FILE = "mine-decided-1.pickle"
 _NEUTRAL = re.compile(r"[%*/] -?[01]\b|\b0 [%*/]")
-_VALUE = re.compile(r'(?:value|device)\((?:"(?:\\.|[^"\\])*"|\w+)\)')
+_VALUE = re.compile(r'(?:value|before|device)\((?:"(?:\\.|[^"\\])*"|\w+)\)')
 
 
 def decided(assertions: Iterable[str]) -> set[str]:

@@ -39,6 +39,9 @@ MOST_TEXT = 400
 MOST_STATEMENT = 80
 """Characters of a statement that are quoted."""
 
+BEFORE = "before "
+"""Starts a text in ``values`` that is to be evaluated before the site's statement."""
+
 _FUNCTIONS = ("function_definition",)
 _CLASSES = ("class_definition", "class_specifier", "struct_specifier")
 _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
@@ -183,6 +186,12 @@ class _Site:
             self.add("enclosing", _function_name(functions[0]))
         if statement.has_error or any(a.type == "ERROR" for a in self.ancestors):
             self.add("broken")
+        for parent in self.ancestors:
+            around = self.file.numbers.get((parent.start_byte, parent.end_byte))
+            if around is not None:
+                self.add("within", around)
+            if parent == statement:
+                break
         if name is not None:
             self.expression("variable", name)
         elif self.match.kind not in ("assert", "raise", "refuse"):
@@ -206,32 +215,25 @@ class _Site:
             self._compared(text(compare[0]))
 
     def _values(self, variable: Node | None) -> None:
-        """What extractor.toml says that a call of this function says, besides its arguments."""
+        """What the pattern or extractor.toml says that the site says, besides its captures."""
         callee = self.match.captures.get("callee")
-        roles = self.file.miner.extractor.values.get(text(callee[0])) if callee else None
+        settings = self.file.miner.extractor.values.get(text(callee[0]), {}) if callee else {}
+        roles = {**self.match.values, **settings}
         if not roles:
             return
-        known = {} if variable is None else {"variable": flat(variable)}
-        receiver = self.match.captures.get("receiver")
-        if receiver:
-            known["receiver"] = flat(receiver[0])
-        position = 0
-        for child in self.match.captures["arguments"][0].named_children:
-            if child.type == "keyword_argument":
-                name, value = (child.child_by_field_name(n) for n in ("name", "value"))
-                if name is not None and value is not None:
-                    known[text(name)] = _operand(value)
-            elif child.type != "comment":
-                known[str(position)] = _operand(child)
-                position += 1
+        known = {role: _operand(nodes[0]) for role, nodes in self.match.captures.items()}
+        if variable is not None:
+            known["variable"] = flat(variable)
+        arguments = self.match.captures.get("arguments")
+        known.update(_named(arguments[0]) if arguments else {})
         for role, template in roles.items():
             wanted = re.findall(r"\{(\w+)\}", template)
             if all(name in known for name in wanted):
                 said = re.sub(r"\{(\w+)\}", lambda m: known[m[1]], template)
-                self._said(role, said)
+                self._said(role, said.removeprefix(BEFORE), said.startswith(BEFORE))
 
-    def _said(self, role: str, said: str) -> None:
-        """An expression that is not in the source as it is."""
+    def _said(self, role: str, said: str, before: bool) -> None:
+        """An expression that is not in the source as it is; ``before``: before the statement."""
         if re.fullmatch(r"-?[0-9]+", said):
             self.add("expression", role, said)
             self.add("uses", said, "number")
@@ -241,6 +243,8 @@ class _Site:
             )
         else:
             found = shown(value_of(said))
+            if before:
+                found = found.replace("value", "before", 1)
             self.add("expression", role, found)
             self.add("mentions", found, found, said)
 
@@ -429,13 +433,27 @@ _STATEMENTS = (
 _BLOCKS = ("block", "compound_statement", "module", "translation_unit")
 
 
+def _named(arguments: Node) -> dict[str, str]:
+    """The texts of arguments, by position and by name."""
+    known: dict[str, str] = {}
+    position = 0
+    for child in arguments.named_children:
+        name, value = (child.child_by_field_name(n) for n in ("name", "value"))
+        if child.type == "keyword_argument" and name is not None and value is not None:
+            known[text(name)] = _operand(value)
+        elif child.type != "comment":
+            known[str(position)] = _operand(child)
+            position += 1
+    return known
+
+
 def _merged(first: Match, second: Match) -> Match:
     """Two matches of one site as one: a list's items are captured one by one."""
     captures = {role: list(nodes) for role, nodes in first.captures.items()}
     for role, nodes in second.captures.items():
         known = captures.setdefault(role, [])
         known += (node for node in nodes if node not in known)
-    return Match(first.kind, first.node, captures)
+    return Match(first.kind, first.node, captures, first.values)
 
 
 def _operand(node: Node) -> str:

@@ -18,13 +18,13 @@ Mine = Callable[..., Mined]
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture
 def mined(tmp_path: Path) -> Mine:
-    """Mine files, given by path and text, with a shipped extractor or with settings of one's own."""
+    """Mine files, given by path and text, with a shipped extractor or settings of one's own."""
 
     def run(
         files: dict[str, str | bytes],
