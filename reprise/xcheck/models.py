@@ -20,6 +20,7 @@ from enum import Enum
 from functools import cached_property
 from random import Random
 
+from reprise.facts.errors import ModelError
 from reprise.lang import core
 from reprise.lang.declared import Alternative, Constraint, Pattern
 from reprise.lang.dtypes import DTYPES
@@ -36,7 +37,7 @@ from reprise.xcheck.judge import Judge, Judgement
 from reprise.xcheck.question import MOST, Asked, Drawn, Numbers, Rule, solve
 from reprise.xcheck.sizes import draw_shape
 from reprise.xcheck.symbolic import TooMuch
-from reprise.xcheck.write import Unwritten, write, write_invalid
+from reprise.xcheck.write import Unwritten, read_model, write, write_invalid
 
 STRUCTURES = 6
 """Programs that are tried for one model."""
@@ -356,7 +357,21 @@ class _Search:
         except Unwritten as error:
             self.unwritten[str(error)] = None
             return None
+        if kind in (Kind.VALID, Kind.TYPED) and not self._says_the_same(model, kind):
+            self.unwritten["ONNX says it with other operators"] = None
+            return None
         return Made(model, graph, kind, judged.violated, judged.possible, given_up)
+
+    def _says_the_same(self, model: bytes, kind: Kind) -> bool:
+        """Whether the model as it is read again violates what it was made for: some operators are
+        written as several others, of which the constraint may say nothing."""
+        try:
+            read = self.maker.judge.judge(read_model(model))
+        except ModelError:
+            return False
+        if kind is Kind.VALID:
+            return not read.violated
+        return self.constraint.name in read.violated | read.possible
 
     def _asked(self, graph: Graph, kind: Kind) -> Asked:
         constraint = self.constraint

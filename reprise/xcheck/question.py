@@ -359,12 +359,19 @@ class _Question:
                 self.solver.add(z3.Implies(literal, truths[step]))
                 wishes[literal.get_id()] = literal, slot, step
 
-        for slot in self.slots:
-            wish(slot, 0)
+        wished = not loose  # what is wished for must not decide which signatures are in the way
+        if wished:
+            for slot in self.slots:
+                wish(slot, 0)
         while True:
             known = {**self.firm, **others, **signature}
             must = [literal for literal, _ in known.values()]
             outcome = self.solver.check(*must, *(w[0] for w in wishes.values()))
+            if outcome == z3.sat and not wished:
+                wished = True
+                for slot in self.slots:
+                    wish(slot, 0)
+                continue
             if outcome == z3.sat:
                 left = frozenset(self.names[key] for key in self.others.keys() - others.keys())
                 return self._read(self.solver.model(), tuple(given_up), left)
@@ -378,7 +385,7 @@ class _Question:
             blamed = [key for key in core_ids if key in wishes]
             soft = [key for key in core_ids if key in signature]
             words = [key for key in blamed if wishes[key][1].kind == "word"]
-            if blamed and not (loose and soft and words):
+            if blamed and not (loose and soft and words and not given_up):
                 _, slot, step = wishes.pop(self.rng.choice(blamed))
                 wish(slot, step + 1)
                 continue

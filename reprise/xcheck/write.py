@@ -7,6 +7,7 @@ model that a signature refuses is written as the valid one that it was made from
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprise.facts.onnx_values import CODE_OF_DTYPE
@@ -45,14 +46,26 @@ def write_invalid(graph: Graph, valid: Graph) -> bytes:
     before = {node.name: _operands(node) for node in valid.nodes}
     for node in graph.nodes:
         wanted = _operands(node)
+        parts = (node.name, f"{node.name}/")
+        written = [n for n in model.graph.node if n.name == parts[0] or n.name.startswith(parts[1])]
+        if len(written) != 1:
+            raise Unwritten(f"{node.op} is several ONNX nodes")
         if wanted == before[node.name]:
             continue
-        written = [n for n in model.graph.node if n.name == node.name]
-        if len(written) != 1 or list(written[0].input) != before[node.name]:
-            raise Unwritten(f"{node.op} is not one ONNX node of the same operands")
+        if list(written[0].input) != before[node.name]:
+            raise Unwritten(f"{node.op} is an ONNX node of other operands")
         del written[0].input[:]
         written[0].input.extend(wanted)
     return _small(model)
+
+
+def read_model(model: bytes) -> Graph:
+    """The graph in a serialised model. Raises ModelError."""
+    from onnx import ModelProto
+
+    from reprise.facts.onnx_import import Limits, import_model
+
+    return import_model(ModelProto.FromString(model), Path("model.onnx"), Limits())
 
 
 def _operands(node: Node) -> list[str]:
