@@ -83,6 +83,10 @@ class Exit(IntEnum):
             "reprise.cli.xcheck_run:xcheck",
             "Violate constraints one by one, and see what a compiler does.",
         ),
+        "einsum": (
+            "reprise.cli.einsum:einsum",
+            "Check, generate and vary kernels for sparse tensor compilers.",
+        ),
         "conformance": (
             "reprise.cli.conformance:conformance",
             "Compare the reference semantics with targets, operator by operator.",
@@ -144,6 +148,8 @@ _INPUT_ERRORS = frozenset(
         "OptionsError",
         "StoreError",
         "MatrixError",
+        "KernelError",
+        "Stuck",
     }
 )
 """Exceptions of ours that say what is wrong with the input. By name, so that none is imported."""

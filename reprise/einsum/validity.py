@@ -51,6 +51,23 @@ class KernelRules:
     denies: dict[str, Deny]
     final: frozenset[str] = field(default=frozenset())
 
+    def advice(self, name: str) -> str | None:
+        """What its documentation says to do about a violation of a deny rule, and what permits it
+        if something does."""
+        permits = {
+            str(literal.terms[0].value)
+            for rule in self.program.rules
+            if rule.head.relation == name
+            for literal in rule.body
+            if isinstance(literal, core.Atom)
+            and literal.relation == "allowed"
+            and isinstance(literal.terms[0], core.Const)
+        }
+        doc = " ".join(self.denies[name].doc.split()).removesuffix(".")
+        said = [f"{doc[:1].lower()}{doc[1:]}"] if doc else []
+        said += [f"`--allow {what}` permits it" for what in sorted(permits)]
+        return "; ".join(said) or None
+
     def told(self, name: str, row: Row) -> Violation:
         """The violation that a row of a deny rule stands for."""
         deny = self.denies[name]

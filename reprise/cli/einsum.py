@@ -1,0 +1,225 @@
+"""``reprise einsum``: kernels for sparse tensor compilers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from reprise.cli.main import Exit
+from reprise.cli.output import counted, counting, show_diagnostics, show_json, text_or_json
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_TARGET_NAMES = ("taco", "tensora", "mlir", "finch", "pydata", "torch", "scipy")
+_PERMISSIONS = (
+    "diagonals",
+    "reductions",
+    "broadcasts",
+    "outer_products",
+    "scalars",
+    "sums",
+    "repeated_tensors",
+    "empty",
+    "units",
+)
+
+_target = click.option(
+    "--target", "targets", multiple=True, type=click.Choice(_TARGET_NAMES),
+    help="Keep to this compiler's limits too; may be repeated.",
+)  # fmt: skip
+_rules = click.option(
+    "--rules", multiple=True, type=click.Path(exists=True, path_type=Path),
+    help="Further deny rules over the facts of kernels: a file or folder; may be repeated.",
+)  # fmt: skip
+
+
+@click.group(short_help="Check, generate and vary kernels for sparse tensor compilers.")
+def einsum() -> None:
+    """Kernels for sparse tensor compilers: einsum statements with formats and data.
+
+    A kernel is written as in einsum, 'ij,jk->ik', or as in TACO, 'A(i,k) = B(i,j) * C(j,k)'; what
+    follows `where` says the rest: 'ij,jk->ik where i=3, B: ds, C: ds:1,0'.
+    """
+
+
+@einsum.command(short_help="Say what is wrong with kernels.")
+@click.argument("kernels", nargs=-1, required=True, metavar="KERNEL...")
+@_target
+@_rules
+@click.option(
+    "--allow", multiple=True, type=click.Choice(_PERMISSIONS),
+    help="Permit this as well; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--forbid", multiple=True, type=click.Choice(_PERMISSIONS),
+    help="Do not permit this; may be repeated.",
+)  # fmt: skip
+@click.option("--operands", type=click.IntRange(1), metavar="N", help="At most so many operands.")
+@click.option("--terms", type=click.IntRange(1), metavar="N", help="At most so many terms.")
+@click.option("--rank", type=click.IntRange(0), metavar="N", help="At most so many indices.")
+@click.option("--elements", type=click.IntRange(1), metavar="N", help="Of each tensor, at most.")
+@click.option("--iterations", type=click.IntRange(1), metavar="N", help="Of all loops, at most.")
+@text_or_json
+def check(
+    kernels: tuple[str, ...],
+    targets: tuple[str, ...],
+    rules: tuple[Path, ...],
+    allow: tuple[str, ...],
+    forbid: tuple[str, ...],
+    form: str,
+    **limits: int | None,
+) -> int:
+    """Say what is wrong with each KERNEL, where, and what to do about it.
+
+    A KERNEL is a text, or a file of JSON kernels (.json, .jsonl). All that is permitted if nothing
+    is said: everything but reductions (an index that is summed over and in one operand only) and
+    broadcasts (a term without an index of the output).
+
+    Exit code: 0 all are valid; 1 something is wrong with one; 2 a file or an option is bad.
+    """
+    from reprise.einsum.batch import checked
+    from reprise.einsum.settings import USUAL, Settings
+    from reprise.einsum.validity import Validity, load_kernel_rules
+
+    names = {"operands": "most_operands", "terms": "most_terms", "rank": "most_indices",
+             "elements": "most_elements", "iterations": "most_iterations"}  # fmt: skip
+    settings = Settings(
+        tuple((names[name], value) for name, value in limits.items() if value is not None),
+        (USUAL | set(allow)) - set(forbid),
+        targets,
+    )
+    validity = Validity(load_kernel_rules(rules), settings)
+    count = wrong = 0
+    documents = []
+    for result in checked(kernels, validity):
+        count += 1
+        wrong += bool(result.diagnostics)
+        if form == "json":
+            documents.append(result.document())
+        elif result.diagnostics:
+            show_diagnostics(result.diagnostics, texts=result.texts)
+    if form == "json":
+        show_json(documents)
+    else:
+        said = f"{wrong} not valid" if wrong else "valid"
+        click.echo(f"{counted(count, 'kernel')}: {said}")
+    return Exit.FOUND if wrong else Exit.OK
+
+
+_RANGES = {
+    "operands": "Operands, all terms together.",
+    "ranks": "Indices of an operand; the output has at most as many.",
+    "terms": "Terms of a kernel that has several.",
+    "extents": "Extents of indices, but for empty and unit ones.",
+}
+_SHARES = {
+    "keep": "How often an index is in the output.",
+    "sums": "Share of kernels with several terms.",
+    "diagonals": "Share of operands with an index twice.",
+    "scalars": "Share of operands that are scalars; 0: outputs are none either.",
+    "reductions": "Share of kernels that may sum over an index of one operand.",
+    "broadcasts": "Share of further terms that may lack indices of the output.",
+    "outer-products": "Share of kernels whose operands may have no index in common.",
+    "repeated-tensors": "Share of operands that are an earlier operand's tensor.",
+    "empty": "Share of indices with extent 0.",
+    "units": "Share of indices with extent 1.",
+    "dense-outputs": "Share of outputs that are dense whatever --levels.",
+    "orders": "Share of tensors whose levels are not in the order of positions.",
+    "zeros": "Share of operands with explicit zeros.",
+    "duplicates": "Share of operands with entries that are stored twice.",
+    "unsorted": "Share of operands whose entries are listed in any order.",
+}
+_BUDGETS = {
+    "elements": "Elements of each tensor: at most N, or from N to M.",
+    "iterations": "Product of all extents: at most N, or from N to M.",
+    "entries": "Expected stored entries of all operands: at most N, or from N to M.",
+    "memory": "Bytes of all tensors together, if they were dense: at most N.",
+}
+
+
+def _kernel_options(command: _Command) -> _Command:
+    """Add the options that say which kernels; ``reprise.einsum.asked`` reads them."""
+    for name in reversed(_BUDGETS):
+        command = click.option(f"--{name}", metavar="N..M", help=_BUDGETS[name])(command)
+    command = click.option(
+        "--dtypes", metavar="NAME,...", help="Element types: float64, float32, int64, int32."
+    )(command)
+    command = click.option(
+        "--values", type=click.Choice(["integers", "reals"]), help="What entries are."
+    )(command)
+    command = click.option("--densities", metavar="D,...", help="Densities to draw from.")(command)
+    command = click.option(
+        "--structures", metavar="NAME=N,...",
+        help="uniform, empty, full, banded, row: where entries lie, and how often.",
+    )(command)  # fmt: skip
+    command = click.option(
+        "--levels", metavar="NAME,...",
+        help="dense, compressed, nonunique, singleton: how levels may be stored.",
+    )(command)  # fmt: skip
+    for name in reversed(_SHARES):
+        command = click.option(f"--{name}", type=click.FloatRange(0, 1), help=_SHARES[name])(
+            command
+        )
+    for name in reversed(_RANGES):
+        command = click.option(f"--{name}", metavar="N..M", help=_RANGES[name])(command)
+    return click.option("--indices", type=click.IntRange(1, 26), help="Indices to draw from.")(
+        command
+    )
+
+
+@einsum.command(short_help="Write kernels, one a line.")
+@click.option(
+    "--count", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
+    help="How many.",
+)  # fmt: skip
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1), metavar="S"
+)
+@click.option(
+    "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Processes; 0: one for each processor. The kernels are the same.",
+)  # fmt: skip
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE", help="Where to; `-`: standard output.",
+)  # fmt: skip
+@_target
+@_rules
+@_kernel_options
+def gen(
+    count: int,
+    seed: int,
+    jobs: int,
+    out: Path,
+    targets: tuple[str, ...],
+    rules: tuple[Path, ...],
+    **asked: Any,
+) -> int:
+    """Write N valid kernels to FILE as JSON, one a line.
+
+    The same seed, rules and options give the same bytes, whatever --jobs. With --target or
+    --rules, every part of a kernel is proposed to the rules as it is drawn, and taken back if they
+    object; without, kernels are valid by construction. What is interrupted leaves the kernels so
+    far.
+
+    Exit code: 0 written; 2 a rule or an option is bad, or nothing keeps to them all.
+    """
+    import os
+
+    from reprise.einsum.asked import read_options
+    from reprise.einsum.generate import Request, generate
+
+    given = {name: value for name, value in asked.items() if value is not None}
+    request = Request(count, seed, read_options(given, targets), rules)
+    written = 0
+    with click.open_file(str(out), "w") as file, counting(count, "kernel") as done:
+        for block in generate(request, jobs or len(os.sched_getaffinity(0))):
+            file.write(block)
+            written += block.count("\n")
+            done(written)
+    if str(out) != "-":
+        click.echo(f"{counted(written, 'kernel')} written to {out}")
+    return Exit.OK

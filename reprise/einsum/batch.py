@@ -1,0 +1,73 @@
+"""Checking many kernels: texts from a command line, and files of JSON kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reprise.einsum.check import check_kernel, check_text
+from reprise.einsum.json_form import read_lines
+from reprise.einsum.kernel import KernelError
+from reprise.einsum.text import FILE
+from reprise.einsum.validity import Validity
+from reprise.lang.diagnostics import Diagnostic, Span
+from reprise.lang.render import to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A kernel as text, the file and line that it came from, and what is wrong with it."""
+
+    text: str
+    file: str
+    line: int
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The sources that positions refer to: the text stands where the kernel is in its file."""
+        return {self.file: "\n" * (self.line - 1) + self.text}
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {
+            "kernel": self.text,
+            "file": self.file,
+            "line": self.line,
+            "valid": not self.diagnostics,
+            "diagnostics": to_json(self.diagnostics),
+        }
+
+
+def checked(kernels: Iterable[str], validity: Validity) -> Iterator[Checked]:
+    """What is wrong with each of ``kernels``, which are texts or names of files.
+
+    Raises OSError for a file that cannot be read.
+    """
+    for kernel in kernels:
+        if Path(kernel).suffix in (".json", ".jsonl"):
+            yield from _file(Path(kernel), validity)
+        else:
+            found = check_text(kernel, validity)
+            yield Checked(kernel, FILE, 1, tuple(found))
+
+
+def _file(path: Path, validity: Validity) -> Iterator[Checked]:
+    with path.open(encoding="utf-8") as file:
+        for number, kernel in read_lines(file):
+            if isinstance(kernel, KernelError):
+                span = Span(str(path), number, 1, number, 1)
+                diagnostic = Diagnostic("kernel-json", str(kernel), span)
+                yield Checked("", str(path), number, (diagnostic,))
+                continue
+            text, found = check_kernel(kernel, validity)
+            yield Checked(text, str(path), number, tuple(_moved(d, path, number) for d in found))
+
+
+def _moved(diagnostic: Diagnostic, path: Path, line: int) -> Diagnostic:
+    """A diagnostic of a text, where the kernel is in its file."""
+    at = diagnostic.span
+    span = Span(str(path), line, at.column, line, at.end_column)
+    return Diagnostic(diagnostic.code, diagnostic.message, span, diagnostic.hint)
