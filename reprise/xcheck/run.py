@@ -27,8 +27,11 @@ from reprise.campaign.interrupts import Interrupted, Interrupts, TimeIsUp
 from reprise.campaign.writer import keeps_folder
 from reprise.lang.declared import Constraint
 from reprise.targets.discover import Target
+from reprise.xcheck.behaviour import Vector
 from reprise.xcheck.findings import finding_files, program_line
+from reprise.xcheck.judge import Judgement
 from reprise.xcheck.models import Made, Modeller, NotMade
+from reprise.xcheck.passes.compiler import digest
 from reprise.xcheck.passes.interface import Compiler, StageReport
 from reprise.xcheck.pool import Pool
 from reprise.xcheck.store import ModelRow, SetAside, Store
@@ -109,7 +112,16 @@ class Task:
         return Random(int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big"))
 
 
-Done = tuple[Made, StageReport] | NotMade
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A model, what it makes of every constraint, and how far the compiler got with it."""
+
+    made: Made
+    seen: Vector
+    report: StageReport
+
+
+Done = Compiled | NotMade
 
 
 class Bench(Protocol):
@@ -138,7 +150,9 @@ def perform(bench: Bench, task: Task, seed: int) -> Done:
             else bench.modeller.violating(task.constraint, rng, task.usage)
         )
         if isinstance(made, Made):
-            return made, bench.compiler.compile(made.model)
+            judgement = Judgement(made.violated, made.possible)
+            seen = bench.modeller.judge.vector(made.graph, judgement)
+            return Compiled(made, seen, bench.compiler.compile(made.model))
         why = made
     return why
 
@@ -284,8 +298,8 @@ class Loop:
             self._took_aside(SetAside(task.constraint, task.valid, self.tally.models, reason))
             self.watch.set_aside(self.tally, task.constraint, reason)
             return
-        made, report = done
-        row = self._row(task, made, report)
+        made, report = done.made, done.report
+        row = self._row(task, done)
         files: dict[str, bytes] = {}
         if row.folder is not None:
             files = finding_files(
@@ -301,8 +315,9 @@ class Loop:
         self._took(row)
         self.watch.compiled(self.tally, row)
 
-    def _row(self, task: Task, made: Made, report: StageReport) -> ModelRow:
-        found = outcome(report, valid=task.valid)
+    def _row(self, task: Task, done: Compiled) -> ModelRow:
+        made = done.made
+        found = outcome(done.report, valid=task.valid)
         number = self.tally.models
         group = (task.constraint, found.verdict, found.signature)
         count = self.groups.get(group, 0) + 1
@@ -313,7 +328,7 @@ class Loop:
             usage=task.usage,
             valid=task.valid,
             kind=made.kind.value,
-            digest=hashlib.sha256(made.model).hexdigest()[:16],
+            digest=digest(made.model),
             program=program_line(made),
             verdict=found.verdict,
             passes=found.passes,
@@ -323,7 +338,8 @@ class Loop:
             warned=found.warned,
             milliseconds=round(found.seconds * 1000),
             folder=f"{number:08d}" if kept else None,
-            completed=report.completed,
+            completed=done.report.completed,
+            seen=done.seen,
         )
 
     def _took(self, row: ModelRow) -> None:

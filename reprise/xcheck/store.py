@@ -18,13 +18,14 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from reprise.campaign.records import StoreError
+from reprise.xcheck.behaviour import Seen, Vector
 from reprise.xcheck.verdict import Verdict
 
 STORE, MODELS, FINDINGS, MONITORS = "store.sqlite", "models", "findings", "monitors.jsonl"
@@ -50,6 +51,7 @@ CREATE TABLE models (
     message TEXT NOT NULL, signature TEXT NOT NULL, warned INTEGER NOT NULL,
     milliseconds INTEGER NOT NULL, folder TEXT,
     completed TEXT NOT NULL,          -- JSON: names of the passes
+    seen TEXT NOT NULL,               -- JSON: what holds of the constraints that apply, by name
     UNIQUE (constraint_name, usage, valid)
 );
 CREATE TABLE set_aside (              -- no model was found
@@ -76,7 +78,7 @@ class Declared:
 class ModelRow:
     """A model that was compiled. ``valid``: it violates nothing; ``kind``: see ``models.Kind``;
     ``program``: its operators and types in a line; ``folder``: the finding's, if one was kept;
-    ``completed``: the names of ``passes`` passes, in order."""
+    ``completed``: the names of ``passes`` passes, in order; ``seen``: what holds of constraints."""
 
     number: int
     constraint: str
@@ -94,6 +96,7 @@ class ModelRow:
     milliseconds: int
     folder: str | None
     completed: tuple[str, ...] = ()
+    seen: Vector = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +246,7 @@ class Store:
                 new.rename(self.path / FINDINGS / row.folder)
             with _transaction(self._db):
                 self._db.execute(
-                    f"INSERT INTO models VALUES ({', '.join('?' * 16)})",
+                    f"INSERT INTO models VALUES ({', '.join('?' * 17)})",
                     (
                         row.number,
                         row.constraint,
@@ -261,6 +264,7 @@ class Store:
                         row.milliseconds,
                         row.folder,
                         json.dumps(row.completed),
+                        json.dumps({name: seen.value for name, seen in row.seen}),
                     ),
                 )
 
@@ -365,29 +369,33 @@ def _read(db: sqlite3.Connection, path: Path) -> XRun:
             json.loads(versions),
             started,
             tuple(Declared(*c) for c in constraints),
-            tuple(
-                ModelRow(
-                    n,
-                    c,
-                    u,
-                    bool(v),
-                    k,
-                    d,
-                    p,
-                    Verdict(how),
-                    done,
-                    st,
-                    text,
-                    sig,
-                    bool(w),
-                    ms,
-                    f,
-                    tuple(json.loads(names)),
-                )
-                for n, c, u, v, k, d, p, how, done, st, text, sig, w, ms, f, names in models
-            ),
+            tuple(map(_model, models)),
             tuple(SetAside(c, bool(v), at, reason) for c, v, at, reason in aside),
             seconds,
         )
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError(f"{path / STORE}: damaged: {error}") from error
+
+
+def _model(row: Sequence[Any]) -> ModelRow:
+    number, constraint, usage, valid, kind, digest, program, verdict, *rest = row
+    passes, stage, message, signature, warned, milliseconds, folder, completed, seen = rest
+    return ModelRow(
+        number,
+        constraint,
+        usage,
+        bool(valid),
+        kind,
+        digest,
+        program,
+        Verdict(verdict),
+        passes,
+        stage,
+        message,
+        signature,
+        bool(warned),
+        milliseconds,
+        folder,
+        tuple(json.loads(completed)),
+        tuple((name, Seen(found)) for name, found in json.loads(seen).items()),
+    )
