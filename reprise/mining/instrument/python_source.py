@@ -68,7 +68,15 @@ _PURE = frozenset({"len", "int", "abs", "min", "max", "sum", "float", "bool", "r
 
 
 class PythonWriter(Writer):
-    """Conditions as Python expressions over names."""
+    """Conditions as Python expressions over names.
+
+    Of a value's expression, only variables, attributes and items are read in the compiler; calls
+    and arithmetic in it become part of the condition: applied to a placeholder of the compiler's,
+    they might change it.
+    """
+
+    def read(self, expression: str, before: bool) -> str:
+        return python.unparse(_Leaves(self, before).visit(_parsed(expression)))
 
     def name_of(self, expression: str, before: bool) -> str:
         plain = re.sub(r"\W+", "_", expression, flags=re.ASCII).strip("_") or "value"
@@ -111,7 +119,7 @@ def _grouped(text: str) -> str:
 
 def _unary(text: str) -> str:
     """An operand of a comparison: arithmetic binds tighter, other comparisons do not."""
-    return f"({text})" if re.search(r"[=<>]|\b(?:and|or|not)\b", text) else text
+    return f"({text})" if re.search(r"[=<>]|\b(?:and|or|not|if|in|is)\b", text) else text
 
 
 @dataclass
@@ -274,22 +282,49 @@ class PythonSource:
 
 
 def names_read(expression: str) -> set[str]:
-    """The variables that a value's expression reads. Raises Untranslatable for an expression that
-    is none, or that may change what the compiler does."""
+    """The variables that a value's expression reads."""
+    tree = _parsed(expression)
+    return {node.id for node in python.walk(tree) if isinstance(node, python.Name)} - _PURE
+
+
+def _parsed(expression: str) -> python.expr:
     try:
-        tree = python.parse(expression.strip(), mode="eval")
+        return python.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         raise Untranslatable(f"`{expression}` is no Python expression") from None
-    for node in python.walk(tree):
-        called = node.func if isinstance(node, python.Call) else None
-        if called is not None and not (isinstance(called, python.Name) and called.id in _PURE):
-            raise Untranslatable(f"`{expression}` makes a call, which may change what happens")
-        if isinstance(node, (python.NamedExpr, python.Await, python.Yield, python.YieldFrom)):
-            raise Untranslatable(f"`{expression}` changes something")
-    names = {node.id for node in python.walk(tree) if isinstance(node, python.Name)}
-    if not names - _PURE:
-        raise Untranslatable(f"`{expression}` reads no variable")
-    return names - _PURE
+
+
+_COMPUTES = (python.Constant, python.BinOp, python.UnaryOp, python.BoolOp, python.Compare)
+
+
+class _Leaves(python.NodeTransformer):
+    """Replaces what is read in the compiler by names. Raises Untranslatable for what may change
+    something there."""
+
+    def __init__(self, writer: PythonWriter, before: bool) -> None:
+        self.writer = writer
+        self.before = before
+
+    def visit(self, node: python.AST) -> python.AST:
+        match node:
+            case python.Name() | python.Attribute() | python.Subscript():
+                text = python.unparse(node)
+                if any(isinstance(n, (python.Call, python.NamedExpr)) for n in python.walk(node)):
+                    raise Untranslatable(f"`{text}` makes a call, which may change what happens")
+                return python.Name(Writer.read(self.writer, text, self.before))
+            case python.Call(python.Name(function), _, []) if function in _PURE:
+                inner = ", ".join(python.unparse(self.visit(arg)) for arg in node.args)
+                return python.parse(f"{function}({inner})", mode="eval").body
+            case python.Call():
+                text = python.unparse(node)
+                raise Untranslatable(f"`{text}` makes a call, which may change what happens")
+            case python.Tuple() | python.List() | python.operator() | python.unaryop():
+                return self.generic_visit(node)
+            case python.boolop() | python.cmpop() | python.expr_context() | python.IfExp():
+                return self.generic_visit(node)
+        if isinstance(node, _COMPUTES):
+            return self.generic_visit(node)
+        raise Untranslatable(f"`{python.unparse(node)}` is more than a value")
 
 
 def _call(check: Check, condition: Condition, scope: Node | None) -> str:

@@ -50,6 +50,8 @@ VERDICTS = ("satisfied", "violated", "unknown", "error")
 _WORST_FIRST = ("violated", "error", "unknown", "satisfied")
 _PLAIN = (int, float, complex, str, bytes, type(None))
 _NEVER_ASK = ("SymInt", "SymFloat", "SymBool")  # asking torch for their number changes the graph
+_DEEPEST = 4  # of nested lists
+_LONGEST = 4096  # items of a list
 _MOST_PENDING = 256  # lazy evaluations kept for each check
 
 
@@ -61,36 +63,64 @@ class MonitorViolation(AssertionError):
 
 
 class Lazy(Exception):
-    """A value that stands for a number that is not known yet."""
+    """A condition depends on a value that is not known yet."""
 
 
-def concrete(value: Any) -> Any:
-    """``value`` as exact plain Python data. Raises Lazy for what only stands for a value."""
+class Unknown:
+    """Stands for a value that is not known yet: whatever depends on it raises Lazy."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}>"
+
+    def _depend(self, *_: object) -> Any:
+        raise Lazy(self.kind)
+
+    __hash__ = object.__hash__
+    __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __abs__ = __neg__ = _depend
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __round__ = _depend
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _depend
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _depend
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __invert__ = __pos__ = _depend
+
+
+def concrete(value: Any, depth: int = 0) -> Any:
+    """``value`` as exact plain Python data, with Unknown for what only stands for a value."""
     kind = type(value)
     if isinstance(value, _PLAIN):  # bool is an int
         return value
-    if isinstance(value, (list, tuple)):
-        return [concrete(item) for item in value]
+    if depth > _DEEPEST:
+        return Unknown(kind.__name__)
+    if isinstance(value, (Sequence, Mapping)) and len(value) > _LONGEST:
+        return Unknown(kind.__name__)
+    if isinstance(value, Sequence):
+        return [concrete(item, depth + 1) for item in value]
+    if isinstance(value, Mapping):
+        return {key: concrete(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
-        return {concrete(item) for item in value}
+        return value
     if kind.__module__ == "numpy":
-        if hasattr(kind, "tolist"):  # scalars and arrays: exact Python numbers, which do not wrap
-            return concrete(value.tolist())
-        return str(value)  # a dtype
+        if (
+            hasattr(kind, "tolist") and value.size <= _LONGEST
+        ):  # scalars and arrays: exact Python numbers, which do not wrap
+            return value.tolist()
+        return Unknown(kind.__name__) if hasattr(kind, "tolist") else str(value)  # a dtype
     if kind.__name__ in _NEVER_ASK:
-        raise Lazy(kind.__name__)
+        return Unknown(kind.__name__)
     if isinstance(value, numbers.Integral) or any("__index__" in c.__dict__ for c in kind.__mro__):
         try:
             return operator.index(value)
         except Exception:
-            raise Lazy(kind.__name__) from None
+            return Unknown(kind.__name__)
     if isinstance(value, numbers.Real):
         return float(value)
     if isinstance(value, type):
         return value.__name__
     if any(c.__module__ == "enum" for c in kind.__mro__):
         return value.name
-    raise Lazy(kind.__name__)
+    return Unknown(kind.__name__)
 
 
 def div(left: Any, right: Any) -> Any:
@@ -154,7 +184,6 @@ class _Recorder:
         try:
             with self.lock:
                 if verdict == "unknown":
-                    values = [_shown(value) for value in raw]
                     self.wait(key, raw, holds)
                 self.count(key, verdict, values)
         except Exception:  # the file cannot be written: the compiler goes on
@@ -262,12 +291,11 @@ class _Recorder:
 
     def decide(self, key: str, raw: Sequence[Any], holds: Callable[..., Any]) -> bool:
         """Evaluate late; whether that gave a verdict (it replaces one *unknown*)."""
-        try:
-            values = [concrete(self.read_late(value)) for value in raw]
-        except Exception:
-            return False
+        values = [concrete(self.read_late(value)) for value in raw]
         try:
             verdict = "satisfied" if holds(*values) else "violated"
+        except Lazy:
+            return False
         except Exception as error:
             verdict, values = "error", [f"{type(error).__name__}: {error}"]
         counts = self.run.counts[key]
@@ -278,7 +306,12 @@ class _Recorder:
 
     def read_late(self, value: Any) -> Any:
         entry = self.entry(value)
-        return _path(value, entry["attribute"]) if entry and "attribute" in entry else value
+        if entry is None or "attribute" not in entry:
+            return value
+        try:
+            return _path(value, entry["attribute"])
+        except Exception:
+            return value
 
     def record(self) -> dict[str, Any]:
         """The run so far: a verdict and counts for each check of the copy."""
@@ -363,14 +396,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return value[:200]
     return _short(value)
-
-
-def _shown(value: Any) -> Any:
-    """A raw value: plain data as it is, of anything else the type alone."""
-    try:
-        return concrete(value)
-    except Exception:
-        return f"<{type(value).__name__}>"
 
 
 def _short(value: Any) -> str:
