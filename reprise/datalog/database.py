@@ -300,8 +300,10 @@ class Database:
 
     def _transact(self, adds: Facts, deletes: Facts) -> tuple[Delta, Delta]:
         """A commit, begun again whenever it turns out to give facts for a derived relation."""
-        adds = adds if type(adds) is list else rereadable(adds)
-        deletes = rereadable(deletes) if deletes else ()
+        if type(adds) is not list:
+            adds = rereadable(adds)
+        if deletes:
+            deletes = rereadable(deletes)
         while True:
             try:
                 return self._guarded(adds, deletes, ())

@@ -14,7 +14,7 @@ the log backwards restores the state of before, also from the middle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -35,9 +35,12 @@ LogEntry = tuple[Callable[[Any], None] | Store | None, Any]
 rows that a commit loaded, by relation, after the largest entity id before it."""
 
 
-Routes = Mapping[str, Sequence[tuple[int, Handler, bool]]]
-"""For a relation, the stages that its new rows concern: with which handler, and whether it marks
-what must go (the relation is negated there)."""
+_AGENDAS = 1_000
+"""How many agendas are kept; orders of the same relations count, and there are a few dozen."""
+
+Agenda = list[tuple[list[tuple[str, Handler]], list[Handler]]]
+"""For each stage the changed relations with their handlers, and the handlers that mark what must
+go: those of changed relations that are negated there."""
 
 
 class Evaluation:
@@ -53,7 +56,7 @@ class Evaluation:
         self.compiler = Compiler(blueprint, runtime)
         self._checks: dict[str, Callable[[Row], bool]] = {}
         self._stages: list[list[Stage] | None] = [None] * len(Mode)
-        self._routes: list[Routes] = [{}] * len(Mode)
+        self._agendas: list[dict[tuple[str, ...], Agenda]] = [{} for _ in Mode]
 
     def run(self, plus: Delta, minus: Delta, mode: int, fresh: tuple[Clause, ...] = ()) -> None:
         """Bring all levels up to date, and add what changes in them to ``plus`` and ``minus``.
@@ -62,46 +65,65 @@ class Evaluation:
         """
         self._runtime.begin_derivation()
         stages = self._stages[mode] or self._plan_stages(Mode(mode))
-        start = 0 if minus or fresh else self._grow(stages, self._routes[mode], plus, minus)
+        start = 0 if minus or fresh else self._grow(stages, mode, plus, minus)
         for stage in stages[start:] if start else stages:
             reads = stage.level.reads
             if reads.isdisjoint(plus) and not fresh and (not minus or reads.isdisjoint(minus)):
                 continue
             self._run_stage(stage, plus, minus, fresh)
 
-    def _grow(self, stages: list[Stage], routes: Routes, plus: Delta, minus: Delta) -> int:
+    def _grow(self, stages: list[Stage], mode: int, plus: Delta, minus: Delta) -> int:
         """Run the stages that have something to do, as long as nothing disappears; how far it got.
 
-        In most commits most stages are not even looked at: each changed relation says which ones
-        it concerns, and their handlers whether all that they join with is empty.
+        In most commits most stages are not even looked at: the agenda says which handlers the
+        changed relations concern, and a handler's guards whether all that it joins with is empty.
+        Commits that change the same relations have the same agenda.
         """
-        agenda: dict[int, list[tuple[str, Handler, bool]]] = {}
-        known = 0
+        agendas, touched = self._agendas[mode], self._runtime.touched
+        known = -1
+        agenda: Agenda = []
         for number, stage in enumerate(stages):
-            if len(plus) > known:
-                for name in islice(plus, known, None):
-                    for place, handler, negated in routes.get(name, ()):
-                        entry = name, handler, negated
-                        if place in agenda:
-                            agenda[place].append(entry)
-                        else:
-                            agenda[place] = [entry]
+            if len(plus) != known:
                 known = len(plus)
-            entries = agenda.get(number)
-            if entries is None:
-                continue
-            busy = [e for e in entries if e[1].guards is None or any(e[1].guards)]
-            if not busy:
-                continue
-            if any(negated for _, _, negated in busy):
+                changed = tuple(plus)
+                agenda = agendas.get(changed) or self._agenda(mode, changed)
+            entries, negated = agenda[number]
+            if negated and any(not handler.is_idle() for handler in negated):
                 self._run_stage(stage, plus, minus, ())
-            else:
-                for name, handler, _ in busy:
-                    self._feed(handler, plus[name])
-                self._finish(stage, plus, minus)
+            elif entries:
+                for name, handler in entries:
+                    guards = handler.guards
+                    if guards is not None:
+                        for guard in guards:
+                            if guard:
+                                break
+                        else:
+                            continue
+                    rows = plus[name]
+                    if len(rows) <= _CHUNK:
+                        handler.run(rows)
+                    else:
+                        self._feed(handler, rows)
+                if touched:
+                    self._settle(stage, plus)
+                    if stage.views:
+                        self._update_views(stage, plus, minus)
             if minus:
                 return number + 1
         return len(stages)
+
+    def _agenda(self, mode: int, changed: tuple[str, ...]) -> Agenda:
+        """What the stages have to do when rows appeared in some relations."""
+        found: Agenda = []
+        for stage in self._stages[mode] or ():
+            entries = [(n, stage.inserting[n]) for n in changed if n in stage.inserting]
+            negated = [handler for name, handler in stage.deleting_negated if name in changed]
+            found.append((entries, negated))
+        agendas = self._agendas[mode]
+        if len(agendas) >= _AGENDAS:
+            agendas.clear()
+        agendas[changed] = found
+        return found
 
     def _run_stage(
         self, stage: Stage, plus: Delta, minus: Delta, fresh: tuple[Clause, ...]
@@ -111,10 +133,6 @@ class Evaluation:
             return
         for handler, rows in stage.inserting_now(plus):
             self._feed(handler, rows)
-        self._finish(stage, plus, minus)
-
-    def _finish(self, stage: Stage, plus: Delta, minus: Delta) -> None:
-        """Settle what the handlers have found."""
         if self._runtime.touched:
             self._settle(stage, plus)
             if stage.views:
@@ -141,13 +159,6 @@ class Evaluation:
             )
         ]
         self._stages[mode] = stages
-        routes: dict[str, list[tuple[int, Handler, bool]]] = {}
-        for number, stage in enumerate(stages):
-            for name, handler in stage.inserting.items():
-                routes.setdefault(name, []).append((number, handler, False))
-            for name, handler in stage.deleting_negated:
-                routes.setdefault(name, []).append((number, handler, True))
-        self._routes[mode] = routes
         return stages
 
     def compile(self, mode: Mode) -> None:
@@ -176,11 +187,14 @@ class Evaluation:
         """Join what the rules derived within the level until nothing is new; then publish it."""
         runtime = self._runtime
         touched, environment, log = runtime.touched, runtime.environment, self._log
-        if stage.recursive_stores:
-            if stage.linear:
-                self._recur_linear(stage)
-            else:
+        recursive = stage.recursive_stores
+        if recursive:
+            if not stage.linear:
                 self._recur_by_rounds(stage)
+            elif len(recursive) > 1:
+                self._recur_linear(stage)
+            elif recursive[0][0].new:
+                self._follow(*recursive[0], 0)
         count = 0
         for store in touched:
             name, rows = store.name, store.new
@@ -198,9 +212,6 @@ class Evaluation:
 
     def _recur_linear(self, stage: Stage) -> None:
         """No handler sees the level's own relations, so rows can be joined as they are found."""
-        if len(stage.recursive_stores) == 1:
-            self._follow(*stage.recursive_stores[0], 0)
-            return
         done = dict.fromkeys(stage.recursive, 0)
         progress = True
         while progress:
