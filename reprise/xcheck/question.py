@@ -360,6 +360,7 @@ class _Question:
                 wishes[literal.get_id()] = literal, slot, step
 
         wished = not loose  # what is wished for must not decide which signatures are in the way
+        self.solver.set("core.minimize", loose)
         if wished:
             for slot in self.slots:
                 wish(slot, 0)
@@ -369,6 +370,7 @@ class _Question:
             outcome = self.solver.check(*must, *(w[0] for w in wishes.values()))
             if outcome == z3.sat and not wished:
                 wished = True
+                self.solver.set("core.minimize", False)
                 for slot in self.slots:
                     wish(slot, 0)
                 continue
