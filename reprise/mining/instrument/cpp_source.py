@@ -26,6 +26,7 @@ from reprise.mining.instrument.places import (
     errors_in,
     parse,
     text_of,
+    unreadable,
     walk,
 )
 from reprise.mining.instrument.values import Condition, Untranslatable, Writer
@@ -209,7 +210,7 @@ class CppSource:
         """Raise NoPlace where a check must not stand or cannot see its values."""
         node = region.node
         around = [node, *ancestors(node)]
-        if any(above.is_error for above in around):
+        if unreadable(region):
             raise NoPlace("the grammar cannot read the source there")
         inside = next(
             (n for n in around if n.type in ("function_definition", "lambda_expression")), None

@@ -68,6 +68,14 @@ def ancestors(node: Node) -> Iterator[Node]:
         above = above.parent
 
 
+def unreadable(region: Region) -> bool:
+    """Whether the grammar could not read a region, or what it is in."""
+    within = [n for n in walk(region.node) if region.start <= n.start_byte < region.end]
+    return any(n.is_error for n in ancestors(region.node)) or any(
+        n.is_error or n.is_missing for n in within
+    )
+
+
 def text_of(node: Node) -> str:
     """A node's source; for names, which are compared and never written back."""
     return (node.text or b"").decode("utf-8", "replace")
@@ -82,13 +90,15 @@ def errors_in(tree: Tree) -> int:
 
 def choose(found: list[tuple[Region, set[str], set[str]]], wanted: set[str]) -> Region:
     """Which statement of a line is meant: the last one that binds a value of the check, else the
-    last that mentions one. Each region comes with the names that it binds and mentions. Raises
-    NoPlace."""
+    first that mentions one (of ``if x % 2: return x``, the guard). Each region comes with the names
+    that it binds and mentions. Raises NoPlace."""
     if not found:
         raise NoPlace("there is no statement on that line")
     binding = [region for region, bound, _ in found if bound & wanted]
     mentioning = [region for region, _, mentioned in found if mentioned & wanted]
-    if binding or mentioning:
-        return (binding or mentioning)[-1]
+    if binding:
+        return binding[-1]
+    if mentioning:
+        return mentioning[0]
     listed = ", ".join(f"`{name}`" for name in sorted(wanted))
     raise NoPlace(f"the statement on that line mentions none of {listed}")

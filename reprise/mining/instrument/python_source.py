@@ -27,6 +27,7 @@ from reprise.mining.instrument.places import (
     choose,
     parse,
     text_of,
+    unreadable,
     walk,
 )
 from reprise.mining.instrument.values import Condition, Untranslatable, Writer
@@ -209,9 +210,9 @@ class PythonSource:
 
     def refuse(self, node: Node, scope: Node | None, region: Region, roots: set[str]) -> None:
         """Raise NoPlace where a check must not stand or cannot see its values."""
+        if unreadable(region):
+            raise NoPlace("the grammar cannot read the source there")
         for above in [node, *ancestors(node)]:
-            if above.is_error:
-                raise NoPlace("the grammar cannot read the source there")
             if above.type == "decorated_definition":
                 for decorator in above.children:
                     name = _decorator_name(decorator)
