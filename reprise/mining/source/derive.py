@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from reprise.cache import cache_folder
@@ -18,8 +19,8 @@ from reprise.datalog import Database
 from reprise.lang import core
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.mining.source.extractor import Extractor
+from reprise.mining.source.facts import FileFacts, Row
 from reprise.mining.source.refutable import decided
-from reprise.mining.source.sites import FileFacts, Row
 
 LEVELS = ("high", "medium", "low")
 """Of confidence."""
@@ -207,6 +208,7 @@ def _symbols() -> dict[str, str]:
     return {name: op.category.text if op.category else "" for name, op in library.ops.items()}
 
 
+@cache
 def _onnx_names() -> dict[str, str]:
     import tomllib
 

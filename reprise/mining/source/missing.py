@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from itertools import islice
 
 from reprise.mining.source.extractor import Extractor
-from reprise.mining.source.sites import FileFacts
+from reprise.mining.source.facts import FileFacts
 
 MOST_NEAR = 3
 """Names suggested for a keyword."""
@@ -39,17 +40,27 @@ def names_in(texts: Iterable[bytes]) -> Counter[str]:
     return Counter({name.decode("ascii"): count for name, count in counted.items()})
 
 
-def near(keyword: str, names: Mapping[str, int]) -> list[str]:
-    """The names most like ``keyword``: spelt nearly so, else with the same words in them."""
-    folded: dict[str, str] = {}
-    for name in sorted(names, key=lambda n: (-names[n], n)):
-        folded.setdefault(name.lower().replace("_", ""), name)
-    bare = keyword.lower().replace("_", "")
-    if bare in folded:
-        return [folded[bare]]
-    alike = get_close_matches(bare, folded, n=MOST_NEAR, cutoff=0.75)
-    if alike:
-        return [folded[name] for name in alike]
-    words = re.findall(r"[a-z]{3,}", keyword.lower())
-    holding = [n for n in names if words and all(word in n.lower() for word in words)]
-    return sorted(holding, key=lambda n: (-names[n], n))[:MOST_NEAR]
+class Names:
+    """The names of a checkout, to look for such as are like a keyword."""
+
+    def __init__(self, counted: Mapping[str, int]) -> None:
+        self.ordered = sorted(counted, key=lambda name: (-counted[name], name))
+        self.folded: dict[str, str] = {}
+        for name in self.ordered:
+            self.folded.setdefault(name.lower().replace("_", ""), name)
+
+    def near(self, keyword: str) -> list[str]:
+        """The names most like ``keyword``: itself if it is one, those spelt nearly so, else those
+        with the same words in them."""
+        bare = keyword.lower().replace("_", "")
+        if keyword in self.folded.values():
+            return [keyword]
+        if bare in self.folded:
+            return [self.folded[bare]]
+        like = [n for n in self.folded if abs(len(n) - len(bare)) < 4 and set(n) & set(bare[:2])]
+        alike = get_close_matches(bare, like, n=MOST_NEAR, cutoff=0.75)
+        if alike:
+            return [self.folded[name] for name in alike]
+        words = re.findall(r"[a-z]{3,}", keyword.lower())
+        holding = (n for n in self.ordered if words and all(w in n.lower() for w in words))
+        return list(islice(holding, MOST_NEAR))

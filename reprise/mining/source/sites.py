@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,9 +29,18 @@ from reprise.mining.source.expressions import (
     value_of,
 )
 from reprise.mining.source.extractor import Extractor
+from reprise.mining.source.facts import FileFacts, Row
 from reprise.mining.source.queries import SITE, Match, Queries, language
-
-Row = tuple[int | str, ...]
+from reprise.mining.source.syntax import (
+    CLASSES,
+    FUNCTIONS,
+    ancestors,
+    assigned,
+    bound,
+    function_name,
+    named,
+    operand,
+)
 
 MOST_TEXT = 400
 """Characters of a captured text that are kept."""
@@ -42,8 +51,6 @@ MOST_STATEMENT = 80
 BEFORE = "before "
 """Starts a text in ``values`` that is to be evaluated before the site's statement."""
 
-_FUNCTIONS = ("function_definition",)
-_CLASSES = ("class_definition", "class_specifier", "struct_specifier")
 _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _SCOPES = {
     "python": """
@@ -57,16 +64,6 @@ _SCOPES = {
     """,
 }
 _ERRORS = "[(ERROR) (MISSING)] @error"
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """``rows``: facts by relation. ``errors``: places that do not parse."""
-
-    lines: int
-    errors: int
-    sites: int
-    rows: dict[str, list[Row]]
 
 
 @dataclass(frozen=True)
@@ -169,21 +166,20 @@ class _Site:
     def __init__(self, file: _File, number: int, match: Match) -> None:
         self.file, self.number, self.match = file, number, match
         self.node = match.node
-        self.ancestors = _ancestors(self.node)
-        bound = frozenset(_bound(self.node, self.ancestors))
-        self.reader = Reader(file.miner.name, bound)
+        self.ancestors = ancestors(self.node)
+        self.reader = Reader(file.miner.name, frozenset(bound(self.node, self.ancestors)))
 
     def add(self, relation: str, *row: int | str) -> None:
         self.file.add(relation, self.number, *row)
 
     def read(self) -> None:
-        statement, name = self._assigned()
-        functions = [a for a in self.ancestors if a.type in _FUNCTIONS]
+        statement, name = assigned(self.node, self.ancestors)
+        functions = [a for a in self.ancestors if a.type in FUNCTIONS]
         self.add("site", self.match.kind, self.file.path, statement.start_point[0] + 1)
         self.add("statement", flat(statement)[:MOST_STATEMENT])
         self.add("in_pass", self._pass(functions))
         if functions:
-            self.add("enclosing", _function_name(functions[0]))
+            self.add("enclosing", function_name(functions[0]))
         if statement.has_error or any(a.type == "ERROR" for a in self.ancestors):
             self.add("broken")
         for parent in self.ancestors:
@@ -221,11 +217,11 @@ class _Site:
         roles = {**self.match.values, **settings}
         if not roles:
             return
-        known = {role: _operand(nodes[0]) for role, nodes in self.match.captures.items()}
+        known = {role: operand(nodes[0]) for role, nodes in self.match.captures.items()}
         if variable is not None:
             known["variable"] = flat(variable)
         arguments = self.match.captures.get("arguments")
-        known.update(_named(arguments[0]) if arguments else {})
+        known.update(named(arguments[0]) if arguments else {})
         for role, template in roles.items():
             wanted = re.findall(r"\{(\w+)\}", template)
             if all(name in known for name in wanted):
@@ -250,37 +246,17 @@ class _Site:
 
     # --- where it stands -----------------------------------------------------------------------
 
-    def _assigned(self) -> tuple[Node, Node | None]:
-        """The statement of the site, and what the site's value is assigned to."""
-        child = self.node
-        variable: Node | None = None
-        direct = True
-        for parent in self.ancestors:
-            if direct and parent.type in ("assignment", "assignment_expression"):
-                left, right = (parent.child_by_field_name(n) for n in ("left", "right"))
-                if right == child and left is not None and left.type in _TARGETS:
-                    variable = left
-            elif direct and parent.type == "init_declarator":
-                left = parent.child_by_field_name("declarator")
-                if left is not None and left.type == "identifier":
-                    variable = left
-            direct = direct and parent.type in ("parenthesized_expression",)
-            if child.type in _STATEMENTS or parent.type in _BLOCKS:
-                return child, variable
-            child = parent
-        return child, variable
-
     def _pass(self, functions: Sequence[Node]) -> str:
         how = self.file.miner.extractor.pass_named_by
         if how == "class":
-            classes = [a for a in self.ancestors if a.type in _CLASSES]
+            classes = [a for a in self.ancestors if a.type in CLASSES]
             name = classes[-1].child_by_field_name("name") if classes else None
             if name is not None:
                 return text(name)
-            if functions and "::" in (qualified := _function_name(functions[-1])):
+            if functions and "::" in (qualified := function_name(functions[-1])):
                 return qualified.split("::")[-2]
         if how == "function" and functions:
-            return _function_name(functions[-1]).rpartition("::")[2]
+            return function_name(functions[-1]).rpartition("::")[2]
         return self.file.path.rpartition("/")[2].partition(".")[0]
 
     # --- what it says ----------------------------------------------------------------------------
@@ -419,32 +395,6 @@ _NAMES = (
     "name",
 )
 """Roles of what is a name and no value of the compiler's."""
-_TARGETS = ("identifier", "attribute", "field_expression", "subscript", "subscript_expression")
-_STATEMENTS = (
-    "expression_statement",
-    "declaration",
-    "assert_statement",
-    "if_statement",
-    "for_statement",
-    "while_statement",
-    "return_statement",
-    "field_declaration",
-)
-_BLOCKS = ("block", "compound_statement", "module", "translation_unit")
-
-
-def _named(arguments: Node) -> dict[str, str]:
-    """The texts of arguments, by position and by name."""
-    known: dict[str, str] = {}
-    position = 0
-    for child in arguments.named_children:
-        name, value = (child.child_by_field_name(n) for n in ("name", "value"))
-        if child.type == "keyword_argument" and name is not None and value is not None:
-            known[text(name)] = _operand(value)
-        elif child.type != "comment":
-            known[str(position)] = _operand(child)
-            position += 1
-    return known
 
 
 def _merged(first: Match, second: Match) -> Match:
@@ -454,57 +404,3 @@ def _merged(first: Match, second: Match) -> Match:
         known = captures.setdefault(role, [])
         known += (node for node in nodes if node not in known)
     return Match(first.kind, first.node, captures, first.values)
-
-
-def _operand(node: Node) -> str:
-    """The source text, in parentheses where it is no single operand."""
-    written = flat(node)
-    single = "operator" not in node.type and node.type not in ("binary_expression", "lambda")
-    return written if single else f"({written})"
-
-
-def _ancestors(node: Node) -> list[Node]:
-    found = []
-    parent = node.parent
-    while parent is not None:
-        found.append(parent)
-        parent = parent.parent
-    return found
-
-
-def _bound(node: Node, ancestors: Sequence[Node]) -> Iterator[str]:
-    """Names that lambdas and comprehensions around a site bind, up to its statement."""
-    for parent in ancestors:
-        if parent.type in _STATEMENTS:
-            return
-        if parent.type == "lambda":
-            parameters = parent.child_by_field_name("parameters")
-            if parameters is not None:
-                yield from _identifiers(parameters)
-        for child in parent.named_children:
-            if child.type == "for_in_clause":
-                left = child.child_by_field_name("left")
-                if left is not None:
-                    yield from _identifiers(left)
-
-
-def _identifiers(node: Node) -> Iterator[str]:
-    if node.type == "identifier":
-        yield text(node)
-    for child in node.named_children:
-        yield from _identifiers(child)
-
-
-def _function_name(node: Node) -> str:
-    name = node.child_by_field_name("name")
-    if name is not None:
-        return text(name)
-    declarator = node.child_by_field_name("declarator")
-    while declarator is not None:
-        inner = declarator.child_by_field_name("declarator")
-        if inner is None:
-            inner = next((c for c in declarator.named_children if "declarator" in c.type), None)
-        if inner is None:
-            return flat(declarator)
-        declarator = inner
-    return "?"

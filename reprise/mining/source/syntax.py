@@ -1,0 +1,120 @@
+"""Where a node of a syntax tree stands: its statement, its function, what it is assigned to.
+
+The same for Python and C++, whose grammars name these things differently but without conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from reprise.mining.source.expressions import flat, text
+
+FUNCTIONS = ("function_definition",)
+CLASSES = ("class_definition", "class_specifier", "struct_specifier")
+TARGETS = ("identifier", "attribute", "field_expression", "subscript", "subscript_expression")
+"""What a value may be assigned to; not several things at once."""
+STATEMENTS = (
+    "expression_statement",
+    "declaration",
+    "assert_statement",
+    "if_statement",
+    "for_statement",
+    "while_statement",
+    "return_statement",
+    "field_declaration",
+)
+BLOCKS = ("block", "compound_statement", "module", "translation_unit")
+
+
+def assigned(node: Node, around: Sequence[Node]) -> tuple[Node, Node | None]:
+    """The statement that a node is in, and what the node's value is assigned to."""
+    child = node
+    variable: Node | None = None
+    direct = True
+    for parent in around:
+        if direct and parent.type in ("assignment", "assignment_expression"):
+            left, right = (parent.child_by_field_name(n) for n in ("left", "right"))
+            if right == child and left is not None and left.type in TARGETS:
+                variable = left
+        elif direct and parent.type == "init_declarator":
+            left = parent.child_by_field_name("declarator")
+            if left is not None and left.type == "identifier":
+                variable = left
+        direct = direct and parent.type in ("parenthesized_expression",)
+        if child.type in STATEMENTS or parent.type in BLOCKS:
+            return child, variable
+        child = parent
+    return child, variable
+
+
+def named(arguments: Node) -> dict[str, str]:
+    """The texts of arguments, by position and by name."""
+    known: dict[str, str] = {}
+    position = 0
+    for child in arguments.named_children:
+        name, value = (child.child_by_field_name(n) for n in ("name", "value"))
+        if child.type == "keyword_argument" and name is not None and value is not None:
+            known[text(name)] = operand(value)
+        elif child.type != "comment":
+            known[str(position)] = operand(child)
+            position += 1
+    return known
+
+
+def operand(node: Node) -> str:
+    """The source text, in parentheses where it is no single operand."""
+    written = flat(node)
+    single = "operator" not in node.type and node.type not in ("binary_expression", "lambda")
+    return written if single else f"({written})"
+
+
+def ancestors(node: Node) -> list[Node]:
+    """The nodes around a node, the innermost first."""
+    found = []
+    parent = node.parent
+    while parent is not None:
+        found.append(parent)
+        parent = parent.parent
+    return found
+
+
+def bound(node: Node, ancestors: Sequence[Node]) -> Iterator[str]:
+    """Names that lambdas and comprehensions around a site bind, up to its statement."""
+    for parent in ancestors:
+        if parent.type in STATEMENTS:
+            return
+        if parent.type == "lambda":
+            parameters = parent.child_by_field_name("parameters")
+            if parameters is not None:
+                yield from identifiers(parameters)
+        for child in parent.named_children:
+            if child.type == "for_in_clause":
+                left = child.child_by_field_name("left")
+                if left is not None:
+                    yield from identifiers(left)
+
+
+def identifiers(node: Node) -> Iterator[str]:
+    """The names in a node, in their order."""
+    if node.type == "identifier":
+        yield text(node)
+    for child in node.named_children:
+        yield from identifiers(child)
+
+
+def function_name(node: Node) -> str:
+    """The name of a function's definition, in C++ with its classes and namespaces."""
+    name = node.child_by_field_name("name")
+    if name is not None:
+        return text(name)
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None:
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None:
+            inner = next((c for c in declarator.named_children if "declarator" in c.type), None)
+        if inner is None:
+            return flat(declarator)
+        declarator = inner
+    return "?"
