@@ -9,11 +9,16 @@ compiled code can be cached by it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from reprise.datalog.variants import ANCHOR, Step, StepKind
 
+_IS_WORD = re.compile(r"(r\d+\[\d+\]) == '\w*'")
+_MANY = 3
+"""Constants that one value is compared with, from which on a set pays."""
 _MAX_LOOPS = 16
 """Python allows 20 nested loops in a function; deeper ones go into a nested function."""
 
@@ -60,14 +65,31 @@ class _Writer:
     def body(self, trie: _Trie, indent: int, loops: int) -> Iterator[str]:
         """The statements for all children of ``trie``."""
         pad = "    " * indent
-        for step, child in trie.ordered():
+        for subject, group in groupby(trie.ordered(), key=_subject):
+            children = list(group)
+            if subject is not None and len(children) >= _MANY:
+                # Most values are none of the constants, and one look-up in a set says so.
+                words = ", ".join(dict.fromkeys(_word(step) for step, _ in children))
+                yield f"{pad}if {subject} in {{{words}}}:"
+                yield from self.branches(children, indent + 1, loops, exclusive=True)
+            else:
+                yield from self.branches(children, indent, loops, exclusive=subject is not None)
+
+    def branches(
+        self, children: list[tuple[Step, _Trie]], indent: int, loops: int, exclusive: bool
+    ) -> Iterator[str]:
+        """The statements for some children; of ``exclusive`` ones, one at most applies."""
+        pad = "    " * indent
+        word = "if"
+        for step, child in children:
             match step.kind:
                 case StepKind.DO:
                     yield from (pad + line for line in step.text.split("\n"))
                 case StepKind.TEST:
-                    texts, child = _chain(step, child)
-                    yield f"{pad}if {' and '.join(texts)}:"
+                    texts, child = _chain(step, child, alone=exclusive)
+                    yield f"{pad}{word} {' and '.join(texts)}:"
                     yield from self.body(child, indent + 1, loops)
+                    word = "elif" if exclusive else "if"
                 case StepKind.EACH if loops >= _MAX_LOOPS:
                     self._parts += 1
                     name = self._parts
@@ -87,10 +109,23 @@ class _Writer:
         yield from self.body(trie, indent + 1, loops + 1)
 
 
-def _chain(step: Step, trie: _Trie) -> tuple[list[str], _Trie]:
-    """A run of tests without branches, to be joined by ``and``; and what follows it."""
+def _subject(item: tuple[Step, _Trie]) -> str | None:
+    """What a step compares with a word (``r1[1]`` of ``r1[1] == 'relu'``), if that is what it
+    does. Of several such steps on one subject, one at most succeeds."""
+    step, _ = item
+    found = _IS_WORD.fullmatch(step.text) if step.kind is StepKind.TEST else None
+    return found[1] if found else None
+
+
+def _word(step: Step) -> str:
+    return step.text.partition(" == ")[2]
+
+
+def _chain(step: Step, trie: _Trie, alone: bool) -> tuple[list[str], _Trie]:
+    """A run of tests without branches, to be joined by ``and``; and what follows it. ``alone``:
+    the first test stands by itself, so that ``elif`` means that it failed."""
     texts = [step.text]
-    while len(trie.children) == 1:
+    while len(trie.children) == 1 and not alone:
         ((only, child),) = trie.children.items()
         if only.kind is not StepKind.TEST:
             break

@@ -43,12 +43,31 @@ def test_rules_that_begin_alike_share_their_beginning() -> None:
         "            if m2_rows.setdefault(row, row) is row:\n"
         "                if not m2_new: touched.append(m2_store)\n"
         "                m2_new.append(row)\n"
-        "        if r2[1] == 'softmax':\n"
+        "        elif r2[1] == 'softmax':\n"
         "            row = (r1[0], r0[0])\n"
         "            if m1_rows.setdefault(row, row) is row:\n"
         "                if not m1_new: touched.append(m1_store)\n"
         "                m1_new.append(row)"
     )
+
+
+def test_of_many_constants_none_is_compared_where_the_value_is_not_among_them() -> None:
+    words = ["relu", "softmax", "exp", "log"]
+    rules = "".join(
+        f"relation n{i}(m: node)\nn{i}(M) :- node(M, sum), edge(N, M, 0), node(N, {word}).\n"
+        for i, word in enumerate(words)
+    )
+    base = PATTERNS.partition("relation m1")[0]
+    source = Database(read(base + rules)).source()
+    (summed,) = (part for part in source.split("\n\n") if "insert_0_node_sum" in part)
+    lines = [line.strip() for line in summed.splitlines()]
+    assert "if r2[1] in {'exp', 'log', 'relu', 'softmax'}:" in lines
+    assert [line for line in lines if "==" in line] == [
+        "if r2[1] == 'exp':",
+        "elif r2[1] == 'log':",
+        "elif r2[1] == 'relu':",
+        "elif r2[1] == 'softmax':",
+    ]
 
 
 def test_an_index_is_built_when_a_rule_first_needs_it() -> None:
