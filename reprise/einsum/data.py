@@ -57,6 +57,8 @@ class Stored:
 
     def dense(self) -> Array:
         """The tensor as an array."""
+        if not self.shape:
+            return np.asarray(self.values.sum(dtype=self.values.dtype))
         array = np.zeros(self.shape, self.values.dtype)
         np.add.at(array, tuple(self.coordinates.T), self.values)
         return array

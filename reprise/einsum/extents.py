@@ -8,6 +8,7 @@ and :mod:`reprise.solve` finds extents near the drawn ones with z3, or proves th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 _TRIES = 6
 """How often all extents are drawn before something else is tried."""
 _BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4}
+
+
+_FAILURES = 25
+"""How many kernels in succession may be without extents before it is given up."""
+
+
+class Stuck(Exception):
+    """Nothing that keeps to the rules and the budget was found, however often it was tried."""
 
 
 class Indexed(Protocol):
@@ -43,6 +52,7 @@ class Extents:
         self.most = min((b for b in bounds if b is not None), default=None)
         """A kernel whose extents other than 0 have at most this product is within the bounds."""
         self.width = max(_BYTES[dtype] for dtype in options.dtypes)
+        self.failures = 0
 
     def draw(
         self,
@@ -52,7 +62,10 @@ class Extents:
         operands: Sequence[Indexed],
         densities: Sequence[float],
     ) -> dict[str, int] | None:
-        """An extent for each index, in the order given; None if the budget leaves none."""
+        """An extent for each index, in the order given; None if the budget leaves none.
+
+        Raises Stuck once that has happened too often in succession.
+        """
         indices = tuple(indices)
         found: dict[str, int] = {}
         for _ in range(_TRIES):
@@ -61,12 +74,19 @@ class Extents:
                 return found
             if within(self.options.budget, found, output, operands, densities, self.width):
                 return found
-        if not self.coupled:
-            return self._smaller(found, output, operands)
-        return solve(
-            self.options.budget, found, output, operands, densities, self.width,
-            self.options.extents, rng,
-        )  # fmt: skip
+        if self.coupled:
+            solved = solve(
+                self.options.budget, found, output, operands, densities, self.width,
+                self.options.extents, rng,
+            )  # fmt: skip
+            why = "" if isinstance(solved, dict) else solved
+            solution = solved if isinstance(solved, dict) else None
+        else:
+            why, solution = "upper bounds", self._smaller(found, output, operands)
+        self.failures = 0 if solution is not None else self.failures + 1
+        if self.failures > _FAILURES:
+            raise Stuck(f"no extents keep to the budget; in the way are: {why}")
+        return solution
 
     def _drawn(self, rng: Random, indices: Sequence[str]) -> tuple[dict[str, int], int]:
         """Extents, and the product of those that are not 0."""
@@ -127,9 +147,9 @@ def solve(
     width: int,
     extents: tuple[int, int],
     rng: Random,
-) -> dict[str, int] | None:
-    """Extents within a budget, near those drawn, by z3; None if it finds none. An extent that was
-    drawn as 0 or 1 may stay so; others are in the range ``extents``."""
+) -> dict[str, int] | str:
+    """Extents within a budget, near those drawn, by z3; if it finds none, the conditions in the
+    way. An extent that was drawn as 0 or 1 may stay so; others are in the range ``extents``."""
     from reprise.solve.z3_search import Structure, new_context
     from reprise.solve.z3_search import solve as search
     from reprise.uir.graph import TensorType
@@ -150,14 +170,17 @@ def solve(
     structure = Structure([*listed], {}, frozenset(), frozenset(), typed)
     verdict = search(signature, structure, {}, rng, new_context())
     if verdict.instance is None:
-        return None
+        named = ", ".join(clash.text for clash in verdict.clashes)
+        return re.sub(r"\bN(?=\w)", "", named) or "nothing that z3 could name"
     found = {}
     for index, operand in zip(drawn, verdict.instance.operands, strict=True):
         assert operand is not None and operand.shape is not None
         extent = operand.shape[0]
         assert isinstance(extent, int)
         found[index] = extent
-    return found if within(budget, found, output, operands, densities, width) else None
+    if not within(budget, found, output, operands, densities, width):
+        return "densities that are not in percent"
+    return found
 
 
 @lru_cache(maxsize=256)

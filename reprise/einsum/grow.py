@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from random import Random
 
+from reprise.einsum.extents import Stuck
 from reprise.einsum.facts import Fact, level_facts
 from reprise.einsum.json_form import data_from_json
 from reprise.einsum.kernel import (
@@ -26,7 +27,7 @@ from reprise.einsum.kernel import (
     indices_in_order,
 )
 from reprise.einsum.options import Options
-from reprise.einsum.sampler import Sampler, Stuck
+from reprise.einsum.sampler import Sampler
 from reprise.einsum.tables import Tables
 from reprise.einsum.validity import Validity
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from reprise.einsum.extents import Extents
+from reprise.einsum.extents import Extents, Stuck
 from reprise.einsum.kernel import INTEGERS, Structure
 from reprise.einsum.options import Options
 from reprise.einsum.tables import Tables, Word
@@ -27,10 +27,6 @@ from reprise.einsum.text import tensor_names
 _SEEDS = 1 << 32
 
 Terms = Sequence[Sequence[Word]]
-
-
-class Stuck(Exception):
-    """Nothing that keeps to the rules was found, however often it was tried."""
 
 
 _TRIES = 10_000
