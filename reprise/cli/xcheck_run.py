@@ -21,7 +21,12 @@ _TEXT = 110
 
 @click.group(
     cls=LazyGroup,
-    lazy={},
+    lazy={
+        "classes": (
+            "reprise.cli.xcheck_classes:classes",
+            "Partition a run's models by what held of every condition.",
+        ),
+    },
     invoke_without_command=True,
     short_help="Violate constraints one by one, and see what a compiler does.",
 )
