@@ -18,9 +18,11 @@ from reprise.data import data_path
 from reprise.datalog import Database
 from reprise.lang import core
 from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.mining.source.bounds import Beyond, collect
 from reprise.mining.source.extractor import Extractor
 from reprise.mining.source.facts import FileFacts, Row
 from reprise.mining.source.refutable import decided
+from reprise.mining.source.schemas import documented_attributes, installed_attributes
 
 LEVELS = ("high", "medium", "low")
 """Of confidence."""
@@ -73,6 +75,7 @@ class Derived:
     found: tuple[Found, ...]
     unused: tuple[Unused, ...]
     sites: Mapping[str, int]
+    beyond: Beyond = Beyond()
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,10 @@ def given(hardware: Sequence[Path], docs: Sequence[Path]) -> Given:
                 terms = [t.value for t in rule.head.terms if isinstance(t, core.Const)]
                 if len(terms) == 3 and rule.span is not None:
                     facts.append(("hardware", (str(terms[1]), _plain(terms[2]), _where(rule))))
-    for path in docs:
-        facts += _documented(load_rules([path]), path)
+    documents = [load_rules([path]) for path in docs]
+    for path, rules in zip(docs, documents, strict=True):
+        facts += _documented(rules, path)
+    facts += documented_attributes(documents)
     return Given(tuple(facts))
 
 
@@ -148,6 +153,9 @@ def _facts(
         if facts.errors:
             yield "faulty", (path, facts.errors)
         for relation, rows in facts.rows.items():
+            if relation == "occurs":
+                yield from (("occurs", (name, path, line)) for name, line in rows)
+                continue
             for row in rows:
                 moved = (int(row[0]) + offset, *row[1:])
                 if relation == "within":
@@ -157,6 +165,8 @@ def _facts(
                 elif relation == "captured" and row[1] in ("operator", "consumer"):
                     spelled.add(str(row[3]))
                 yield relation, moved
+                if relation == "site":
+                    yield "place", (moved[0], f"{path}:{row[3]}")
         offset += facts.sites
     for group, names in extractor.keywords.items():
         for name in names:
@@ -170,6 +180,8 @@ def _facts(
             yield "names_key", (meaning, keys[0])
     yield from _operators(spelled, extractor)
     yield from known.facts
+    if extractor.keywords.get("converter_table") and all(r != "in_schema" for r, _ in known.facts):
+        yield from installed_attributes()
 
 
 def _operators(spelled: Iterable[str], extractor: Extractor) -> Iterator[tuple[str, Row]]:
@@ -260,7 +272,8 @@ def _collect(database: Database) -> Derived:
     kinds: dict[str, int] = defaultdict(int)
     for place in places.values():
         kinds[place.kind] += 1
-    return Derived(tuple(found), tuple(unused), dict(sorted(kinds.items())))
+    beyond = collect(database, places, levels, cross["agrees"])
+    return Derived(tuple(found), tuple(unused), dict(sorted(kinds.items())), beyond)
 
 
 def _places(database: Database) -> dict[int, Place]:

@@ -143,8 +143,8 @@ class _Reader:
         )
 
     def _queries(self, language: str) -> tuple[Path, ...]:
-        own = sorted(self.path.parent.glob(f"{language}*.scm"))
-        return (data_path(f"extractors/{COMMON}/{language}.scm"), *own)
+        common = data_path(f"extractors/{COMMON}").glob(f"{language}*.scm")
+        return (*sorted(common), *sorted(self.path.parent.glob(f"{language}*.scm")))
 
     def names(
         self, key: str, allowed: tuple[str, ...] = (), required: bool = True

@@ -35,6 +35,9 @@ NOT_CALLED = frozenset(
         "fusion_operator",
         "memory",
         "schedule",
+        "attributes",
+        "converter_table",
+        "element_bits",
     )
 )
 """Keyword sets that patterns or rules of their own ask for; of all others, calls are sites."""

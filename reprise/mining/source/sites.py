@@ -30,6 +30,7 @@ from reprise.mining.source.expressions import (
 )
 from reprise.mining.source.extractor import Extractor
 from reprise.mining.source.facts import FileFacts, Row
+from reprise.mining.source.limits import occurrences, words
 from reprise.mining.source.queries import SITE, Match, Queries, language
 from reprise.mining.source.syntax import (
     CLASSES,
@@ -96,6 +97,7 @@ class Miner:
             errors = max(1, len(captures.get("error", ())))
         found = _File(self, path, tree)
         found.read()
+        found.rows["occurs"] = sorted({*occurrences(data, tree.root_node)})
         lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
         return FileFacts(lines, errors, found.count, found.rows)
 
@@ -180,6 +182,11 @@ class _Site:
         self.add("in_pass", self._pass(functions))
         if functions:
             self.add("enclosing", function_name(functions[0]))
+        classes = (a.child_by_field_name("name") for a in self.ancestors if a.type in CLASSES)
+        for class_name in classes:
+            if class_name is not None:
+                self.add("in_class", text(class_name))
+                break
         if statement.has_error or any(a.type == "ERROR" for a in self.ancestors):
             self.add("broken")
         for parent in self.ancestors:
@@ -197,6 +204,9 @@ class _Site:
                 continue
             if role == "arguments":
                 self._arguments(nodes[0])
+            elif role == "words":
+                for index, word in enumerate(words(text(nodes[0]))):
+                    self.add("captured", "word", index, word)
             elif role in ("condition", "unless"):
                 for node in nodes:
                     self._conditions(node, role == "condition")
@@ -381,6 +391,21 @@ class _Site:
         if isinstance(condition, ast.Comparison) and len(condition.ops) == 1:
             left, right = condition.operands
             self.add("compares", found, shown(left), condition.ops[0], shown(right))
+            if condition.ops[0] == "==" and right == ast.Number(0):
+                self._divides(found, left)
+
+    def _divides(self, condition: str, left: ast.Expr) -> None:
+        """``a % b == 0``: the two, and what they were assigned before."""
+        if not isinstance(left, ast.Binary) or left.op != "%":
+            return
+        sides = shown(left.left), shown(left.right)
+        self.add("divides_evenly", condition, *sides)
+        for side in sides:
+            name = re.fullmatch(r'value\("(\w+)"\)', side)
+            if name is not None:
+                self._definition(name[1], side)
+            elif side.isdigit():
+                self.add("literal", side, int(side))
 
 
 _NAMES = (
@@ -393,6 +418,9 @@ _NAMES = (
     "refusal",
     "key",
     "name",
+    "base",
+    "table",
+    "owner",
 )
 """Roles of what is a name and no value of the compiler's."""
 

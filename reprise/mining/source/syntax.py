@@ -25,7 +25,17 @@ STATEMENTS = (
     "return_statement",
     "field_declaration",
 )
-BLOCKS = ("block", "compound_statement", "module", "translation_unit")
+BLOCKS = (
+    "block",
+    "compound_statement",
+    "module",
+    "translation_unit",
+    "field_declaration_list",
+    "declaration_list",
+    "preproc_ifdef",
+    "preproc_if",
+    "preproc_else",
+)
 
 
 def assigned(node: Node, around: Sequence[Node]) -> tuple[Node, Node | None]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from reprise.lang.format import format_text
 from reprise.lang.layout import WIDTH
+from reprise.mining.source.bounds import AttributeBound, SizeBound, declarations
 from reprise.mining.source.derive import Derived, Found, assertion
 from reprise.mining.source.extractor import Extractor
 
@@ -23,6 +24,12 @@ def written(derived: Derived, extractor: Extractor, commit: str | None, about: s
         if found.asserted:
             blocks.append(_monitor(found, extractor, commit, names))
     blocks += _constraints([f for f in derived.found if f.agreeing], extractor, commit, names)
+    blocks += declarations(
+        derived.beyond,
+        extractor.target,
+        names.name,
+        lambda bound: _meta_of(bound, extractor, commit),
+    )
     return "\n\n".join(blocks) + "\n"
 
 
@@ -43,6 +50,19 @@ class _Names:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _meta_of(
+    bound: AttributeBound | SizeBound, extractor: Extractor, commit: str | None
+) -> Iterator[str]:
+    yield f"target: {extractor.target}"
+    yield f"from: {_quoted(f'{bound.place.file}:{bound.place.line}')}"
+    if commit is not None:
+        yield f"commit: {_quoted(commit)}"
+    yield f"template: {bound.template}"
+    yield f"confidence: {bound.confidence}"
+    for where in bound.agrees:
+        yield f"agrees: {_quoted(where)}"
 
 
 def _meta(founds: Sequence[Found], extractor: Extractor, commit: str | None) -> Iterator[str]:
