@@ -101,7 +101,7 @@ class Run:
     @classmethod
     def open(cls, path: Path) -> Run:
         """Read a run. Raises StoreError if there is none, or it cannot be read."""
-        with _reading(path) as db:
+        with reading(path) as db:
             return _read(db, path)
 
     @property
@@ -135,7 +135,7 @@ class Run:
             raise ValueError("a timeline has at least one slice")
         width = max(1, -(-round(self.seconds * 1000 + 1) // slices))
         counts: list[dict[Verdict, int]] = [{} for _ in range(slices)]
-        with _reading(self.path) as db:
+        with reading(self.path) as db:
             for number, verdict, count in db.execute(
                 "SELECT min(at / ?, ?), verdict, count(*) FROM tests WHERE test < ?"
                 " GROUP BY 1, 2 ORDER BY 1, 2",
@@ -255,7 +255,7 @@ def _defects(signatures: tuple[Signature, ...]) -> tuple[Defect, ...]:
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """One consistent state of the store, for reading. Raises StoreError."""
     store = path / STORE
     if not store.is_file():

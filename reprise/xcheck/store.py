@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.campaign.records import StoreError
+from reprise.campaign.store import reading
 from reprise.xcheck.behaviour import Seen, Vector
 from reprise.xcheck.verdict import Verdict
 
@@ -146,7 +147,7 @@ class XRun:
     @classmethod
     def open(cls, path: Path) -> XRun:
         """Read a run; nothing is written. Raises StoreError."""
-        with _connected(path, read_only=True) as db:
+        with reading(path) as db:
             return _read(db, path)
 
     def model(self, number: int) -> Path:
@@ -178,17 +179,18 @@ class Store:
         constraints: list[Declared],
     ) -> Iterator[Store]:
         """Begin a run in an empty folder. Raises StoreError."""
-        if (path / STORE).exists():
-            raise StoreError(
-                f"{path}: this folder holds a run already; to go on with it: "
-                f"reprise xcheck --resume {path}"
-            )
         others = sorted(entry.name for entry in path.iterdir())
-        if others:
+        if STORE not in others and others:
             raise StoreError(f"{path}: this folder holds other things ({others[0]})")
-        for name in (MODELS, FINDINGS):
-            (path / name).mkdir()
         with _connected(path) as db:
+            with _plainly(path):  # a run that was killed before it began leaves an empty store
+                if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    raise StoreError(
+                        f"{path}: this folder holds a run already; to go on with it: "
+                        f"reprise xcheck --resume {path}"
+                    )
+                for name in (MODELS, FINDINGS):
+                    (path / name).mkdir(exist_ok=True)
             with _transaction(db):
                 for statement in SCHEMA.split(";"):
                     db.execute(statement)
@@ -214,6 +216,8 @@ class Store:
     def resume(cls, path: Path) -> Iterator[Store]:
         """Go on with a run. What a killed process left that no row names is removed. Raises
         StoreError."""
+        if not (path / STORE).is_file():
+            raise StoreError(f"{path}: there is no run in this folder")
         with _connected(path) as db:
             run = _read(db, path)
             kept = {m.folder for m in run.models if m.folder}
@@ -328,13 +332,9 @@ def _plainly(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _connected(path: Path, *, read_only: bool = False) -> Iterator[sqlite3.Connection]:
-    store = path / STORE
-    if read_only and not store.is_file():
-        raise StoreError(f"{path}: there is no run in this folder")
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
     with _plainly(path):
-        uri = f"{store.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
-        db = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
+        db = sqlite3.connect(path / STORE, timeout=30, isolation_level=None)
     with contextlib.closing(db):
         yield db
 
