@@ -83,8 +83,6 @@ class CppWriter(Writer):
             case ("min" | "max", [_, *_]):
                 listed = ", ".join(args)
                 return f"reprise::{'least' if function == 'min' else 'greatest'}({{{listed}}})"
-            case ("gcd" | "lcm", [left, right]):
-                return f"reprise::{function}({left}, {right})"
         raise Untranslatable(f"{function} of {len(args)} values has no meaning in C++ here")
 
     def join(self, word: str, parts: list[str]) -> str:
@@ -366,7 +364,8 @@ def _header_end(node: Node) -> int:
         colon = next((c for c in node.children if c.type == ":"), None)
         return node.end_byte if colon is None else colon.end_byte
     body = node.child_by_field_name("body") or node.child_by_field_name("consequence")
-    return node.end_byte if body is None else body.start_byte
+    last = None if body is None else body.prev_sibling
+    return node.end_byte if last is None else last.end_byte
 
 
 def _chain(node: Node) -> Node:
@@ -415,27 +414,33 @@ def _is_guard_of_header(node: Node) -> bool:
     )
 
 
+_LAMBDA = frozenset({"lambda_expression"})
+"""What has statements of its own within a statement."""
+
+
 def _mentioned(region: Region) -> set[str]:
     return {
         text_of(node)
-        for node in walk(region.node)
+        for node in walk(region.node, _LAMBDA)
         if node.type in ("identifier", "field_identifier", "this")
         and region.start <= node.start_byte < region.end
     }
 
 
 def _declared(region: Region) -> set[str]:
-    """The names that a region declares or assigns."""
+    """The names that a region declares or sets."""
     names = set()
-    for node in walk(region.node):
+    for node in walk(region.node, _LAMBDA):
         if node.type == "identifier" and region.start <= node.start_byte < region.end:
             parent = node.parent
-            assigned = (
-                parent is not None
-                and parent.type == "assignment_expression"
-                and parent.child_by_field_name("left") == node
+            changed = parent is not None and (
+                parent.type == "update_expression"
+                or (
+                    parent.type == "assignment_expression"
+                    and parent.child_by_field_name("left") == node
+                )
             )
-            if assigned or _declaration_of(node) is not None:
+            if changed or _declaration_of(node) is not None:
                 names.add(text_of(node))
     return names
 

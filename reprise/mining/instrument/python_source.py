@@ -98,8 +98,7 @@ class PythonWriter(Writer):
         return f"{_grouped(left)} {op} {_grouped(right)}"
 
     def call(self, function: str, args: list[str]) -> str:
-        called = f'_reprise["{function}"]' if function in ("lcm", "gcd") else function
-        return f"{called}({', '.join(args)})"
+        return f"{function}({', '.join(args)})"
 
     def join(self, word: str, parts: list[str]) -> str:
         return f" {word} ".join(_grouped(part) for part in parts)

@@ -139,7 +139,7 @@ class Writer(ABC):
                     f"nothing says what `{show(whole)}` is: give --device {key}=VALUE or --hardware"
                 )
             return self.literal(self.device[key])
-        if name in ("abs", "min", "max", "len", "lcm", "gcd"):
+        if name in ("abs", "min", "max"):
             return self.call(name, [self.expr(arg) for arg in args])
         raise Untranslatable(
             f'`{show(whole)}` is no value at a line of the sources: write value("...")'

@@ -237,19 +237,6 @@ inline Value greatest(std::initializer_list<Value> values) {
   }
   return found;
 }
-inline Value gcd(Value a, Value b) {
-  while (both_whole(a, b) && b.whole() != 0) {
-    Value rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return both_whole(a, b) ? absolute(a) : failed(a, b);
-}
-inline Value lcm(const Value& a, const Value& b) {
-  if (both_whole(a, b) && (a.whole() == 0 || b.whole() == 0)) return num(0);
-  return absolute(a / gcd(a, b) * b);
-}
-
 typedef std::vector<std::pair<const char*, Value>> Seen;
 
 class Recorder {

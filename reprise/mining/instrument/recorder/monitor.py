@@ -28,7 +28,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
-import math
 import numbers
 import operator
 import os
@@ -128,14 +127,6 @@ def div(left: Any, right: Any) -> Any:
     if isinstance(left, int) and isinstance(right, int):
         return left // right
     return left / right
-
-
-def lcm(*numbers: int) -> int:
-    """The least common multiple (``math.lcm`` needs Python 3.9)."""
-    found = 1
-    for number in numbers:
-        found = abs(found * number) // math.gcd(found, number) if number else 0
-    return found
 
 
 class _Run:
@@ -411,8 +402,8 @@ if _shared is None or not hasattr(_shared, "check"):
     _recorder = _Recorder()
     for _name in ("check", "keep", "record", "begin", "end", "declare"):
         setattr(_shared, _name, getattr(_recorder, _name))
-    vars(_shared).update(div=div, lcm=lcm, gcd=math.gcd, MonitorViolation=MonitorViolation)
+    vars(_shared).update(div=div, MonitorViolation=MonitorViolation)
     sys.modules[NAME] = _shared
     atexit.register(_recorder.finish)
 _shared.declare(CHECKS, LAZY)
-check, keep, gcd = _shared.check, _shared.keep, math.gcd
+check, keep = _shared.check, _shared.keep

@@ -1,0 +1,57 @@
+"""Where ``device(key)`` in a monitor has its value from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reprise.lang.ruleset import RuleSet, load_rules
+from reprise.mining.instrument.device import device_values
+from reprise.mining.instrument.errors import InstrumentError
+from tests.mining.instrument.conftest import Workshop, monitor
+
+FACTS = """
+hw("chip", array_rows, 16).
+hw("chip", channel_bits, 512).
+hw("chip", dram_bytes, 3200000000).
+"""
+
+
+def facts(folder: Path, text: str = FACTS) -> RuleSet:
+    path = folder / "hw.rules"
+    path.write_text(text)
+    return load_rules([path])
+
+
+def test_facts_give_values_in_bits_and_bytes_and_under_other_names(tmp_path: Path) -> None:
+    values = device_values(facts(tmp_path), None, [])
+    assert values["array_m"] == values["array_rows"] == 16
+    assert values["channel_bytes"] == 64
+    assert values["dram_bits"] == 25_600_000_000
+
+
+def test_values_given_one_by_one_come_first(tmp_path: Path) -> None:
+    values = device_values(facts(tmp_path), "chip", ["array_m=32", "isa=avx2", "clock-ghz=1.5"])
+    assert (values["array_m"], values["isa"], values["clock_ghz"]) == (32, "avx2", 1.5)
+
+
+def test_of_several_targets_one_must_be_named(tmp_path: Path) -> None:
+    both = facts(tmp_path, FACTS + 'hw("board", array_rows, 8).\n')
+    with pytest.raises(InstrumentError, match="board, chip"):
+        device_values(both, None, [])
+    assert device_values(both, "board", [])["array_m"] == 8
+    with pytest.raises(InstrumentError, match="there are: board, chip"):
+        device_values(both, "toaster", [])
+
+
+def test_a_value_without_a_key_is_told() -> None:
+    with pytest.raises(InstrumentError, match="KEY=VALUE"):
+        device_values(None, None, ["16"])
+
+
+def test_a_value_becomes_a_number_in_the_source(workshop: Workshop) -> None:
+    workshop.put({"a.py": "x = 48\n"})
+    workshop.make(monitor('value("x") % device(array_m) == 0', "a.py:1"), {"array_m": 16})
+    assert "lambda x: x % 16 == 0)" in workshop.text("a.py")
+    assert workshop.python() == {"m": "satisfied"}
