@@ -43,6 +43,21 @@
   operator: "*" right: (_) @again
   (#eq? @factor @again)) @site.round_up
 
+; -1 * (extent // (-1 * factor)) * factor
+(binary_operator
+  left: (binary_operator
+    left: (unary_operator argument: (integer) @one)
+    operator: "*"
+    right: (parenthesized_expression
+      (binary_operator
+        left: (_) @extent operator: "//"
+        right: (parenthesized_expression
+          (binary_operator
+            left: (unary_operator argument: (integer) @one2) operator: "*"
+            right: (_) @factor)))))
+  operator: "*" right: (_) @again
+  (#eq? @one "1") (#eq? @one2 "1") (#eq? @factor @again)) @site.round_up
+
 ; extent + (factor - extent) % factor
 (binary_operator
   left: (_) @extent operator: "+"

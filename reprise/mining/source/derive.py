@@ -16,7 +16,7 @@ from pathlib import Path
 from reprise.cache import cache_folder
 from reprise.data import data_path
 from reprise.datalog import Database
-from reprise.lang import core
+from reprise.lang import ast, core
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.mining.source.bounds import Beyond, collect
 from reprise.mining.source.extractor import Extractor
@@ -114,8 +114,6 @@ def _where(rule: core.Rule) -> str:
 
 
 def _documented(rules: RuleSet, path: Path) -> Iterator[tuple[str, Row]]:
-    from reprise.lang import ast
-
     for file in rules.files:
         if file.path not in rules.own:
             continue
@@ -196,8 +194,12 @@ def _operators(spelled: Iterable[str], extractor: Extractor) -> Iterator[tuple[s
                 named.add(candidate)
                 break
     for name in sorted(named):
-        if symbols[name]:
-            yield "in_category", (name, symbols[name])
+        decl = symbols[name]
+        if decl.category is not None:
+            yield "in_category", (name, decl.category.text)
+        for position, param in enumerate(decl.params):
+            if decl.results and param.type.dtype == decl.results[0][1].dtype:
+                yield "keeps_dtype", (name, position)
 
 
 def _candidates(name: str, extractor: Extractor) -> Iterator[str]:
@@ -214,10 +216,9 @@ def _candidates(name: str, extractor: Extractor) -> Iterator[str]:
         yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).lower()
 
 
-def _symbols() -> dict[str, str]:
-    """Our operators and their categories."""
-    library = load_rules([data_path("rules/ops")])
-    return {name: op.category.text if op.category else "" for name, op in library.ops.items()}
+def _symbols() -> dict[str, ast.OpDecl]:
+    """Our operators."""
+    return load_rules([data_path("rules/ops")]).ops
 
 
 @cache
@@ -240,9 +241,15 @@ def _collect(database: Database) -> Derived:
     asserted: dict[tuple[int, str, str], list[tuple[str, str, str]]] = defaultdict(list)
     rows = [(r, assertion(str(r[3]), str(r[4]), str(r[5]))) for r in database.rows("monitored")]
     empty = decided(said for _, said in rows)
+    acting = {(row[0], row[1]): row[2] for row in database.rows("acts")}
     for (site, template, klass, left, relation, right), text in rows:
         if text in empty:
             lost.append(Unused(places[int(site)], str(template), text, "always true, or never"))
+            continue
+        function = acting.get((site, left)) or acting.get((site, right))
+        if function is not None:
+            why = f"`{function}` may change something"
+            lost.append(Unused(places[int(site)], str(template), text, why))
             continue
         asserted[int(site), str(template), str(klass)].append(
             (str(left), str(relation), str(right))

@@ -53,6 +53,12 @@ BEFORE = "before "
 """Starts a text in ``values`` that is to be evaluated before the site's statement."""
 
 _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_ACTS = re.compile(
+    "(?i:add|alloc|append|close|create|delete|emit|emplace|erase|extend|fread|fwrite|init|insert"
+    "|load|make_unique|malloc|mutate|next|open|parse|pop|push|put|read|register|remove|replace"
+    "|reset|run|seek|set|store|update|visit|write)(?![a-z])"
+)
+"""Functions whose names say that they do something: to call one again would change the compiler."""
 _SCOPES = {
     "python": """
         (function_definition) @function
@@ -197,6 +203,8 @@ class _Site:
                 break
         if name is not None:
             self.expression("variable", name)
+            written = shown(value_of(flat(name)))
+            self.add("earlier", written, written.replace("value", "before", 1))
         elif self.match.kind not in ("assert", "raise", "refuse"):
             self._result()
         for role, nodes in sorted(self.match.captures.items()):
@@ -298,6 +306,8 @@ class _Site:
             self.add("uses", found, operator)
         for function in sorted(notes.invoked):
             self.add("invokes", found, function)
+            if _ACTS.match(function):
+                self.add("acts", found, function)
         if re.fullmatch(r"-?[0-9]+", found):
             self.add("literal", found, int(found))
         for value, name in notes.values.items():
