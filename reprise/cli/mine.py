@@ -19,6 +19,14 @@ from reprise.cli.lazy import LazyGroup
             "reprise.cli.mine_source:source",
             "Mine a compiler's sources for constraints and monitors.",
         ),
+        "signatures": (
+            "reprise.cli.mine_signatures:signatures",
+            "Complete mined signatures by asking ONNX.",
+        ),
+        "new": (
+            "reprise.cli.mine_new:new",
+            "Start an extractor for another compiler.",
+        ),
     },
     short_help="Mine constraints from documents and sources.",
 )

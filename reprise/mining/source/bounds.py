@@ -85,8 +85,8 @@ def collect(
         return confidence.get(key, "high"), agrees.get(key, ())
 
     names: dict[str, tuple[str, ...]] = {}
-    for name, ours in sorted(database.rows("operator")):
-        names[str(name)] = (*names.get(str(name), ()), str(ours))
+    for spelt, symbol in sorted(database.rows("operator")):
+        names[str(spelt)] = (*names.get(str(spelt), ()), str(symbol))
     attributes = []
     for site, template, op, attribute, must in sorted(database.rows("attribute_bound")):
         ours = _spellings(str(op)) or names.get(str(op), ())

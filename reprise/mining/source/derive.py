@@ -185,7 +185,7 @@ def _facts(
 def _operators(spelled: Iterable[str], extractor: Extractor) -> Iterator[tuple[str, Row]]:
     """Names of operators as compilers spell them, and ours: by the extractor's table, by ONNX's, or
     by a part of a dotted name (``relax.nn.conv2d``, ``aten.mm.default``)."""
-    symbols = _symbols()
+    symbols = _symbols() if spelled else {}
     named: set[str] = set()
     for name in sorted(spelled):
         for candidate in _candidates(name, extractor):
@@ -216,6 +216,7 @@ def _candidates(name: str, extractor: Extractor) -> Iterator[str]:
         yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).lower()
 
 
+@cache
 def _symbols() -> dict[str, ast.OpDecl]:
     """Our operators."""
     return load_rules([data_path("rules/ops")]).ops
@@ -245,6 +246,9 @@ def _collect(database: Database) -> Derived:
     for (site, template, klass, left, relation, right), text in rows:
         if text in empty:
             lost.append(Unused(places[int(site)], str(template), text, "always true, or never"))
+            continue
+        if relation != "holds" and {left, right} & {"true", "false"}:  # a flag among the arguments
+            lost.append(Unused(places[int(site)], str(template), text, "a boolean is no factor"))
             continue
         function = acting.get((site, left)) or acting.get((site, right))
         if function is not None:
