@@ -6,8 +6,7 @@ The platform is an architecture's configuration: the name of one of codelets' ow
 `extractors/genesys/passes.toml`.
 
 The sources are those of the environment, or of the checkouts that REPRISE_GENESYS_CODELETS and
-REPRISE_GENESYS_POLYMATH name: a copy that `reprise instrument` made, say. Each model is then one
-run of its monitors, labelled with the model's hash.
+REPRISE_GENESYS_POLYMATH name: a copy that `reprise instrument` made, say.
 
 Two things are set right that keep every compilation of the public sources from finishing: the
 loader's ``GPU_SCALING = None`` (which three places take for a scaled configuration, whose base
@@ -16,7 +15,6 @@ shapes no public PolyMath keeps), and the packages that only data generation imp
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -53,7 +51,9 @@ class Runner:
         sys.meta_path.append(_StandIns())
         self.polymath: Any = importlib.import_module("polymath")
         self.genesys: Any = importlib.import_module("codelets.examples.genesys")
-        self.configuration = _configuration(device, Path(self.genesys.__file__).parent / "configs")
+        self.configuration = _configuration(
+            device, Path(str(self.genesys.__file__)).parent / "configs"
+        )
         self.load()  # raises for a configuration that is none
         hook = _sibling("python_hook")
         passes = hook.read_passes(_data("extractors/genesys/passes.toml"))
@@ -70,18 +70,6 @@ class Runner:
     def run(
         self, model: bytes, inputs: dict[str, Any], mode: str, disabled: tuple[str, ...]
     ) -> Sequence[Any]:
-        monitors = sys.modules.get("_reprise_monitor")
-        if monitors is not None:
-            monitors.begin(hashlib.sha256(model).hexdigest()[:16])
-        try:
-            self.compile(model)
-        finally:
-            if monitors is not None:
-                monitors.end()
-        return ()
-
-    def compile(self, model: bytes) -> Any:
-        """The compiled program."""
         self.announce("load")
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model.onnx")
@@ -89,10 +77,11 @@ class Runner:
             self.announce.begin("import")
             graph = self.polymath.from_onnx(file)
             self.announce.end("import")
-        self.announce("compile")
-        return self.genesys.compile_genesys(
-            "model", self.load(), graph=graph, print_config=False, benchmark_path=folder
-        )
+            self.announce("compile")
+            self.genesys.compile_genesys(
+                "model", self.load(), graph=graph, print_config=False, benchmark_path=folder
+            )
+        return ()
 
     def load(self) -> dict[str, Any]:
         """The configuration, with its defaults."""
