@@ -64,7 +64,6 @@ def mine_docs(
     documentation = read(paths, None if form is None else Form(form), save_docs)
     show_diagnostics(documentation.diagnostics)
     if not documentation.entries:
-        click.echo("no operator was read", err=True)
         return Exit.INPUT
     mined = mine(documentation, opset)
     for line in report.summary(mined):

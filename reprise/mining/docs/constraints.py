@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reprise.mining.docs.model import UNBOUNDED, Arity, Entry, Option, Parameter, Part, Place
-from reprise.mining.docs.naming import inner_dtypes, slug, written_name
+from reprise.mining.docs.naming import dtypes_of, nameless, slug, written_name
 from reprise.mining.docs.vocabulary import Guard, Vocabulary
 
 
@@ -132,11 +132,12 @@ class _Writer:
 
     def _allowed(self, part: Part, place: int, parameter: Parameter) -> Iterator[MinedConstraint]:
         types = self.entry.allowed(parameter)
-        dtypes = inner_dtypes(types)
+        dtypes = dtypes_of(types)
         if not dtypes:
             return
         name = self.names[part][place]
         lines, tensor = self._lines({(part, place)})
+        lines += _tensors_only(types, tensor[part, place])
         require = (
             f"{tensor[part, place]}.dtype == {dtypes[0]}"
             if len(dtypes) == 1
@@ -146,7 +147,7 @@ class _Writer:
         yield self._constraint(
             f"{name}_type",
             "data_representation",
-            f"The element types of `{parameter.name}` of {self.entry.title}",
+            f"The element types of `{parameter.name}` of {self.entry.title}{_nameless(types)}",
             lines,
             require,
             parameter.place if constraint is None else constraint.place,
@@ -158,9 +159,11 @@ class _Writer:
         if self.entry.constraint(parameter.type) is None:
             yield from self._allowed(*here, parameter)
             return
-        if not inner_dtypes(self.entry.allowed(parameter)) or not self._uniform(parameter):
+        types = self.entry.allowed(parameter)
+        if not dtypes_of(types) or not self._uniform(parameter):
             return
         lines, tensor = self._lines({known, here})
+        lines += _tensors_only(types, tensor[known], tensor[here])
         other = self.entry.inputs if known[0] is Part.INPUTS else self.entry.outputs
         yield self._constraint(
             f"{self.names[here[0]][here[1]]}_same",
@@ -172,7 +175,7 @@ class _Writer:
         )
 
     def _all_same(self, part: Part, place: int, parameter: Parameter) -> Iterator[MinedConstraint]:
-        if part is Part.OUTPUTS or not inner_dtypes(self.entry.allowed(parameter)):
+        if part is Part.OUTPUTS or not dtypes_of(self.entry.allowed(parameter)):
             return
         lines, tensor = self._lines({(part, place)})
         name = tensor[part, place]
@@ -225,3 +228,16 @@ class _Writer:
             f"}} require {require}",
         ]
         return MinedConstraint(name, klass, "\n".join(lines), place)
+
+
+def _tensors_only(types: Sequence[str], *tensors: str) -> str:
+    """A condition that keeps sequences and optionals out, where the types allow them."""
+    if all(type_.startswith("tensor(") for type_ in types):
+        return ""
+    return f"\n    where {', '.join(f'not kind({tensor}, _)' for tensor in tensors)}"
+
+
+def _nameless(types: Sequence[str]) -> str:
+    """What of ``types`` the rule language has no name for, in words."""
+    missing = nameless(types)
+    return f", and {', '.join(missing)}" if missing else ""

@@ -143,7 +143,8 @@ def _parse(form: Form, rule: str, line: str) -> Node:
             names = error.allowed
         else:
             names = set(getattr(error, "expected", ()))
-        at = error.column if error.column and error.column > 0 else len(line) + 1
+        ended = getattr(getattr(error, "token", None), "type", "") == "$END"
+        at = error.column if error.column > 0 and not ended else len(line) + 1
         terminals = {t.name: t for t in lark.terminals}
         shown = (_shown(name, terminals.get(name)) for name in sorted(names or ()))
         raise Misread(at, tuple(dict.fromkeys(shown))) from None
@@ -154,7 +155,7 @@ def _shown(name: str, terminal: object) -> str:
     if name in _SHOWN or pattern is None:
         return _SHOWN.get(name.rpartition("__")[2], name)
     if pattern.type == "str":
-        return f"`{pattern.value}`"
+        return f"'{pattern.value}'" if "`" in pattern.value else f"`{pattern.value}`"
     return _SHOWN.get(name.rpartition("__")[2], f"one of {pattern.value}")
 
 

@@ -20,6 +20,7 @@ from reprise.mining.docs.vocabulary import Vocabulary, uir_names
 CONSTRAINTS = "constraints.rules"
 SIGNATURES = "signatures.rules"
 SIGNATURES_IN_UIR = "signatures_in_uir.rules"
+_TITLE = "Mined from ONNX's documentation by `reprise mine docs`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,13 @@ class Mined:
 
     def files(self) -> Mapping[str, str]:
         """The rules, formatted, by file name."""
-        title = "Mined from ONNX's documentation by `reprise mine docs`"
         known = [s for s in self.signatures if in_uir(s.entry)]
         new = [s for s in self.signatures if not in_uir(s.entry)]
         return {
-            CONSTRAINTS: _file(title, (c.text for c in self.constraints)),
-            SIGNATURES: _file(f"{title}: operators that UIR has not", (s.text for s in new)),
+            CONSTRAINTS: _file(_TITLE, (c.text for c in self.constraints)),
+            SIGNATURES: _file(f"{_TITLE}: operators that UIR has not", (s.text for s in new)),
             SIGNATURES_IN_UIR: _file(
-                f"{title}: operators that UIR has, under its own names", (s.text for s in known)
+                f"{_TITLE}: operators that UIR has, under its own names", (s.text for s in known)
             ),
         }
 
@@ -121,7 +121,8 @@ def save(mined: Mined, out: Path) -> list[Path]:
     files = mined.files()
     if out.suffix == ".rules":
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text("\n".join(files.values()), encoding="utf-8")
+        texts = [text for text in files.values() if text.count("\n") > 1] or [_file(_TITLE, ())]
+        out.write_text("\n".join(texts), encoding="utf-8")
         return [out]
     out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():

@@ -29,10 +29,9 @@ def dtypes_of(types: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in map(dtype_of, types) if name is not None)
 
 
-def inner_dtypes(types: Iterable[str]) -> tuple[str, ...]:
-    """The element types of all tensors that occur in ``types``, also inside sequences."""
-    inside = (found for type_ in types for found in re.findall(r"tensor\(\w+\)", type_))
-    return tuple(dict.fromkeys(dtypes_of(inside)))
+def nameless(types: Iterable[str]) -> tuple[str, ...]:
+    """The tensors among ``types`` whose element type the rule language has no name for."""
+    return tuple(t for t in types if t.startswith("tensor(") and dtype_of(t) is None)
 
 
 def operator_name(entry: Entry) -> str:

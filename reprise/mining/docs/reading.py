@@ -31,7 +31,7 @@ from reprise.mining.docs.model import (
     TypeConstraint,
 )
 
-_PARTS = {part.value: part for part in Part}
+_PARTS = {part.value: part for part in Part} | {"Versioning": Part.VERSION}
 SUFFIXES = (".md", ".markdown", ".txt")
 """Files that are looked at in a folder."""
 
@@ -46,6 +46,7 @@ def read_documents(paths: Sequence[Path], form: Form | None = None) -> Documenta
     diagnostics: list[Diagnostic] = []
     entries: list[Entry] = []
     files = 0
+    _note_empty(paths, diagnostics)
     for path, named in _files(paths):
         text = _text(path, diagnostics)
         if text is None:
@@ -57,6 +58,10 @@ def read_documents(paths: Sequence[Path], form: Form | None = None) -> Documenta
             continue
         files += 1
         entries += _Reader(found, str(path), diagnostics).read(text)
+    if not files and not diagnostics:
+        message = "no file here is documentation of ONNX operators in a form that is known"
+        span = Span(str(paths[0]), 1, 1, 1, 1)
+        diagnostics.append(Diagnostic("no-operators", message, span, _EXPECTED))
     merged, again = _merge(entries, diagnostics)
     seconds = time.perf_counter() - started
     folders = tuple(str(path) for path in paths if path.is_dir())
@@ -121,9 +126,21 @@ def _text(path: Path, diagnostics: list[Diagnostic]) -> str | None:
         return data.decode("latin-1").replace("\r\n", "\n")
 
 
+def _note_empty(paths: Sequence[Path], diagnostics: list[Diagnostic]) -> None:
+    """Say which folders hold no document at all."""
+    for path in paths:
+        if path.is_dir() and not any(True for _ in _files([path])):
+            message = f"this folder holds no files {', '.join(f'*{s}' for s in SUFFIXES)}"
+            span = Span(str(path), 1, 1, 1, 1)
+            diagnostics.append(Diagnostic("no-documents", message, span, _EXPECTED))
+
+
+_EXPECTED = 'expected headings such as `### <a name="Abs-13"></a>**Abs-13**</a>` or `## Abs - 13`'
+
+
 def _foreign(path: Path, found: Form | None) -> Diagnostic:
     message = "this is no documentation of ONNX operators in a form that is known"
-    hint = 'expected headings such as `### <a name="Abs-13"></a>**Abs-13**</a>` or `## Abs - 13`'
+    hint = _EXPECTED
     if found is not None:
         message = f"this is in the form `{found.value}`"
         hint = f"read it with `--format {found.value}`"
@@ -192,13 +209,17 @@ class _Reader:
         self.entries: list[Entry] = []
         self.fence: Place | None = None
         self.items = 0  # `<dt>` without their `<dd>`
+        self.list: Place | None = None  # the `<dl>` that is open
 
     def read(self, text: str) -> list[Entry]:
         """All entries of the document."""
         number = 0
         for number, line in enumerate(text.split("\n"), 1):
             self._line(line, Place(self.name, number))
-        self._finish(Place(self.name, max(1, number)), end=True)
+        end = Place(self.name, max(1, number))
+        if self.draft is not None and self.part is not None and text and text[-1] != "\n":
+            self._lost(end, "the document ends within a line")
+        self._finish(end, end=True)
         return self.entries
 
     def _line(self, line: str, place: Place) -> None:
@@ -207,7 +228,11 @@ class _Reader:
         if line.startswith("```"):
             self.fence = None if self.fence else place
             return
-        if self.fence or self.draft is None or self.part is None:
+        if self.fence or self.draft is None:
+            return
+        if self.part is None or self.part is Part.VERSION:
+            self._stray(line, place)
+        if self.part is None:
             return
         if self.part is Part.VERSION:
             self._version(line, place)
@@ -311,6 +336,20 @@ class _Reader:
             )
         )
 
+    def _stray(self, line: str, place: Place) -> None:
+        """Notice an attribute where none is expected: the heading of its section is lost."""
+        mark = "<dt>" if self.form is Form.MARKDOWN else "* **"
+        if not line.startswith(mark) or self.draft is None or Part.INPUTS in self.draft.parts:
+            return
+        try:
+            read.attribute(self.form, line)
+        except Misread:
+            return
+        self.draft.damaged.add(Part.ATTRIBUTES)
+        self.diagnostics.append(
+            _warning("stray-line", "an attribute outside of a section `Attributes`", place)
+        )
+
     def _markdown_item(self, line: str, place: Place) -> None:
         if line.startswith("<dt"):
             self.items += 1
@@ -322,7 +361,9 @@ class _Reader:
                 self._lost(place, "a description (`<dd>`) of nothing: the `<dt>` before it is lost")
             self._describe(line)
         elif line.startswith("<dl"):
-            self.items = 0
+            self.items, self.list = 0, place
+        elif line.startswith("</dl>"):
+            self.list = None
         else:
             self._describe(line)
 
@@ -371,7 +412,9 @@ class _Reader:
     def _close_section(self, place: Place) -> None:
         if self.items > 0 and self.part is not None:
             self._lost(place, "an item (`<dt>`) without its description (`<dd>`)")
-        self.items = 0
+        elif self.list is not None and self.part is not None:
+            self._lost(self.list, "a list (`<dl>`) that does not end")
+        self.items, self.list = 0, None
 
     def _finish(self, place: Place, end: bool = False) -> None:
         """Make an entry of what has been read so far; ``end``: the document ends here."""
@@ -415,12 +458,11 @@ class _Reader:
         missing = [part for part in Part if part in expected - draft.parts]
         if missing:
             names = ", ".join(f"`{part.value}`" for part in missing)
-            # Sections have a fixed order: with one missing at the end, what comes before it
-            # may have lost its last lines.
-            last = max((p for p in draft.parts), key=_ORDER.index, default=None)
-            draft.damaged |= {*missing, *({last} if last and end else ())}
-            if self.form is Form.PAGES and Part.OUTPUTS in missing:
-                draft.damaged |= {Part.INPUTS, Part.TYPES}
+            # Sections have a fixed order. What follows the gap may be missing, too, and what
+            # comes before it may have lost its last lines, or hold those of the one that is not.
+            first = _ORDER.index(missing[0])
+            before = [part for part in _ORDER[:first] if part in draft.parts]
+            draft.damaged |= set(_ORDER[_ORDER.index(before[-1]) if before else 0 :])
             self.diagnostics.append(
                 _warning(
                     "truncated-entry" if end else "missing-section",

@@ -18,6 +18,7 @@ from reprise.mining.docs.model import DocAttribute, Entry, Option, Parameter, Pl
 from reprise.mining.docs.naming import (
     dtype_of,
     dtypes_of,
+    nameless,
     operator_name,
     variable_name,
     written_name,
@@ -74,6 +75,7 @@ class _Writer:
         self.bound: set[str] = set()
         self.conditions: dict[str, tuple[str, ...]] = {}
         self.dtype_attributes: dict[str, str] = {}
+        self.equations: list[str] = []
 
     def text(self, doc: Sequence[str]) -> str:
         entry = self.entry
@@ -85,20 +87,16 @@ class _Writer:
         params = [self._parameter(p) for p in entry.inputs]
         results = [self._result(p) for p in entry.outputs]
         attributes = list(self._attributes())
-        if entry.outputs and entry.outputs[-1].option is Option.VARIADIC:
-            if len(entry.outputs) > 1:
-                raise _NoSignatureError("a variadic output follows others")
-            flags = ["flag many_results"]
-        else:
-            flags = []
-        where = [f"{name} in {{{', '.join(types)}}}" for name, types in self.conditions.items()]
+        where = [
+            *self.equations,
+            *(f"{name} in {{{', '.join(types)}}}" for name, types in self.conditions.items()),
+        ]
         lines = [f"/// {line}" for line in (*doc, *self.notes)]
         lines.append(f"op {operator_name(entry)}({', '.join(params)}) -> {', '.join(results)} {{")
         lines.append("    category mined")
         lines += [f"    {line}" for line in attributes]
         if where:
             lines.append(f"    where {', '.join(where)}")
-        lines += [f"    {line}" for line in flags]
         lines.append("}")
         return "\n".join(lines)
 
@@ -121,6 +119,8 @@ class _Writer:
         return "Shapes" if "Shapes" not in taken else "Shapes_"
 
     def _result(self, parameter: Parameter) -> str:
+        if parameter.option is Option.VARIADIC:
+            raise _NoSignatureError(f"there may be any number of `{parameter.name}`")
         dtype = self._dtype(parameter, binds=False)
         name = written_name(parameter.name, self.names)
         return f"{name}: {dtype}[...]" if len(self.entry.outputs) > 1 else f"{dtype}[...]"
@@ -145,7 +145,10 @@ class _Writer:
             self._bind_by_attribute(parameter, variable)
         if variable not in self.conditions:
             self.conditions[variable] = allowed
-            if len(allowed) < len(constraint.types):
+            unnamed = nameless(constraint.types)
+            if unnamed:
+                self.notes.append(f"{variable} may also be {', '.join(unnamed)}.")
+            if len(allowed) + len(unnamed) < len(constraint.types):
                 self.notes.append(f"{variable} may also be something else than a tensor.")
         return variable
 
@@ -184,12 +187,17 @@ class _Writer:
 
         variable = self.dtype_attributes[attribute.name]
         known = DTYPE_OF_CODE.get(attribute.default) if type(attribute.default) is int else None
-        if known is None and not attribute.required:
+        if known is not None or attribute.required:
+            default = "" if known is None else f" = {known}"
+            return f"attr {attribute.name} as {variable}: dtype{default}"
+        operands = {p.type for p in self.entry.inputs}
+        if "data type of the input" not in attribute.description or len(operands) != 1:
             raise _NoSignatureError(
                 f"the element type of a result is `{attribute.name}` only where that is given"
             )
-        default = "" if known is None else f" = {known}"
-        return f"attr {attribute.name} as {variable}: dtype{default}"
+        # "If not specified, the data type of the input tensor is used."
+        self.equations.append(f"{variable} == or_else(Given, {variable_name(operands.pop())})")
+        return f"attr {attribute.name} as Given: dtype = absent"
 
 
 def _holds_dtype(attribute: DocAttribute) -> bool:

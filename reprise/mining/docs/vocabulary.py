@@ -22,8 +22,8 @@ from reprise.mining.docs.naming import operator_name
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The names under which facts know an operator. ``certain``: how many leading inputs are
-    there whatever the name, and for each input whether it is."""
+    """The names under which facts know an operator. ``certain``: for each input, whether it (of a
+    variadic one, the first) is there in every node, whatever the name."""
 
     names: tuple[str, ...]
     certain: tuple[bool, ...]
@@ -45,15 +45,25 @@ class Vocabulary:
     def guard(self, entry: Entry) -> Guard:
         """What to call ``entry``'s operator in the lines of a constraint."""
         own = operator_name(entry)
-        uir = uir_names(entry.name) if not entry.domain else ()
+        uir = uir_names(entry.name) if not entry.domain and _keeps_places(entry) else ()
         owned = tuple(u for u in uir if self._owners.get(u) == entry.name)
-        required = [p.option is Option.SINGLE for p in entry.inputs]
+        least = 0 if entry.input_arity is None else entry.input_arity.least
+        required = [
+            p.option is Option.SINGLE or (p.option is Option.VARIADIC and place < least)
+            for place, p in enumerate(entry.inputs)
+        ]
         absorbed = _absorbed(entry.name) if owned else frozenset()
         certain = tuple(
             needed and i not in absorbed and all(_requires(u, i) for u in owned)
             for i, needed in enumerate(required)
         )
         return Guard((*owned, own), certain, tuple(u for u in uir if u not in owned))
+
+
+def _keeps_places(entry: Entry) -> bool:
+    """Whether operands have the same places in facts. The older ways to resize had no region of
+    interest, for which `resize` has a place (``onnx_steps.resizing``)."""
+    return entry.name != "Upsample" and (entry.name != "Resize" or entry.since >= 11)
 
 
 @cache
@@ -83,12 +93,12 @@ def _absorbed(name: str) -> frozenset[int]:
 
 @cache
 def _parameters() -> dict[str, Sequence[bool]]:
-    """For each UIR operator, which of its operands are required."""
+    """For each UIR operator, which of its operands are required; of a variadic one, the first."""
     from reprise.lang.ast import OpDecl
     from reprise.lang.parse import parse_file
 
     return {
-        decl.name.text: tuple(not (p.optional or p.variadic) for p in decl.params)
+        decl.name.text: tuple(not p.optional for p in decl.params)
         for path in sorted(data_path("rules/ops").glob("*.rules"))
         for decl in parse_file(path).decls
         if isinstance(decl, OpDecl)
