@@ -87,7 +87,7 @@ def load_extractor(which: str) -> Extractor:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _broken(path, text, str(error), _toml_place(error)) from None
+        raise _broken(path, text, str(error), _toml_place(text, error)) from None
     return _Reader(path, text, data).extractor()
 
 
@@ -117,13 +117,13 @@ class _Reader:
         for key in self.data:
             if key not in _KEYS:
                 raise self.wrong(f"no setting is called `{key}`", key, suggest(key, _KEYS))
-        languages = self.names("languages", LANGUAGES)
         pass_named_by = self.data.get("pass", "function")
         if pass_named_by not in PASSES:
             raise self.wrong(f"`pass` is one of {', '.join(PASSES)}", "pass")
         target = self.data.get("target")
         if not isinstance(target, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", target):
             raise self.wrong("`target` is a compiler's name, such as tvm", "target")
+        languages = self.names("languages", LANGUAGES)
         keywords = {name: self._name_list("keywords", name) for name in self.table("keywords")}
         compared = [f"{name}{end}" for name in keywords.get("assert", ()) for end in _SUFFIXES]
         keywords["assert_compare"] = (*keywords.get("assert_compare", ()), *compared)
@@ -191,17 +191,22 @@ class _Reader:
         return isinstance(value, list) and all(isinstance(v, str) and v for v in value)
 
     def wrong(self, message: str, word: str, hint: str | None = None) -> RulesError:
-        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text)
+        written = re.escape(word)
+        found = re.search(rf"^\s*({written})\s*=", self.text, re.MULTILINE) or re.search(
+            rf"(?<!\w)({written})(?!\w)", self.text
+        )
         place = (1, 1)
         if found:
-            before = self.text[: found.start()]
+            before = self.text[: found.start(1)]
             place = before.count("\n") + 1, len(before) - before.rfind("\n")
         return _broken(self.path, self.text, message, place, hint)
 
 
-def _toml_place(error: tomllib.TOMLDecodeError) -> tuple[int, int]:
+def _toml_place(text: str, error: tomllib.TOMLDecodeError) -> tuple[int, int]:
     found = re.search(r"line (\d+), column (\d+)", str(error))
-    return (int(found[1]), int(found[2])) if found else (1, 1)
+    if found:
+        return int(found[1]), int(found[2])
+    return text.count("\n") + 1, len(text) - text.rfind("\n")  # at the end
 
 
 def _broken(

@@ -71,9 +71,12 @@ class Queries:
     def __init__(self, extractor: Extractor, name: str) -> None:
         self.language = language(name)
         texts = [_filled(path, extractor) for path in extractor.queries[name]]
-        for path, text in zip(extractor.queries[name], texts, strict=True):
-            _compile(self.language, text, path)
-        self._query = _compile(self.language, "\n".join(texts), extractor.queries[name][0])
+        try:
+            self._query = _compiled(self.language, "\n".join(texts))
+        except QueryError:  # which file is it?
+            for path, text in zip(extractor.queries[name], texts, strict=True):
+                _check(self.language, text, path)
+            raise
         self._values = _values(texts)
 
     def matches(self, root: Node) -> Iterator[Match]:
@@ -149,10 +152,14 @@ def _without_comments(pattern: str) -> str:
     return re.sub(r'("(?:\\.|[^"\\])*")|;[^\n]*', lambda m: m[1] or "", pattern)
 
 
-def _compile(grammar: Language, text: str, path: Path) -> Query:
-    bare = _VALUE.sub(lambda m: " " * len(m[0]), text)
+def _compiled(grammar: Language, text: str) -> Query:
+    return Query(grammar, _VALUE.sub(lambda m: " " * len(m[0]), text))
+
+
+def _check(grammar: Language, text: str, path: Path) -> None:
+    """Raises RulesError, with the place, if the query does not compile."""
     try:
-        return Query(grammar, bare)
+        _compiled(grammar, text)
     except QueryError as error:
         raise _broken(path, text, str(error)) from None
 
@@ -166,9 +173,8 @@ def _broken(path: Path, text: str, message: str) -> RulesError:
         line, column = int(found[1]) + 1, int(found[2]) + 1
     else:
         found = re.search(r"offset (\d+)", message)
-        if found:
-            before = text.encode()[: int(found[1])].decode("utf-8", "replace")
-            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        before = text.encode()[: int(found[1])].decode("utf-8", "replace") if found else text
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     message = message.split("\n")[0].rstrip(": ")
     span = Span(str(path), line, column, line, column + 1)
     return RulesError([Diagnostic("bad-query", f"this query does not compile: {message}", span)])
