@@ -16,6 +16,7 @@ from functools import cached_property
 from tree_sitter import Node, Parser, Query, QueryCursor, Tree
 
 from reprise.lang import ast
+from reprise.mining.source.embedded import conditions
 from reprise.mining.source.expressions import (
     MOST_CHARACTERS,
     Reader,
@@ -33,6 +34,7 @@ from reprise.mining.source.facts import FileFacts, Row
 from reprise.mining.source.limits import occurrences, words
 from reprise.mining.source.queries import SITE, Match, Queries, language
 from reprise.mining.source.syntax import (
+    BLOCKS,
     CLASSES,
     FUNCTIONS,
     ancestors,
@@ -212,6 +214,8 @@ class _Site:
                 continue
             if role == "arguments":
                 self._arguments(nodes[0])
+            elif role == "embedded":
+                self._embedded(nodes[0])
             elif role == "words":
                 for index, word in enumerate(words(text(nodes[0]))):
                     self.add("captured", "word", index, word)
@@ -380,6 +384,22 @@ class _Site:
                 self.add("untranslated", "condition", written, str(error))
                 continue
             self._condition(condition if positive else negated(condition), notes)
+
+    def _embedded(self, string: Node) -> None:
+        """Conditions inside a text."""
+
+        def find(name: str) -> Node | None:
+            definition = self.file.definition(name, string.start_byte)
+            if definition is None:
+                return None
+            block = next(
+                (a for a in ancestors(definition.value) if a.type in BLOCKS), self.file.root
+            )
+            in_it = block.start_byte <= string.start_byte < block.end_byte
+            return definition.value if in_it else None  # another branch's is another text
+
+        for condition, notes in conditions(string, self.reader, find):
+            self._condition(condition, notes)
 
     def _compared(self, macro: str) -> None:
         """``ICHECK_EQ(left, right)``."""
