@@ -19,8 +19,8 @@ def shortened(text: str, most: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``, ``3 matches``."""
-    plural = "es" if noun.endswith("ch") else "s"
+    """``1 file``, ``2 files``, ``3 matches``, ``4 classes``."""
+    plural = "es" if noun.endswith(("ch", "s")) else "s"
     return f"{number} {noun}" if number == 1 else f"{number} {noun}{plural}"
 
 

@@ -25,7 +25,7 @@ from reprise.xcheck.partition import Comparison, Partition
 from reprise.xcheck.store import ModelRow
 
 MOST = 40
-"""Classes that are drawn; models of the others are one block."""
+"""Classes that are drawn; of the others, those of one pass coverage are one block."""
 _CONDITIONS = 60
 """Conditions that are columns."""
 _WIDTH, _BLOCK, _HEAD = 1000.0, 14.0, 30.0
@@ -106,9 +106,10 @@ class _Bands:
         self.found = found
         self.rows = {row.number: row for row in found.run.models}
         self.fate, self.coverage = (found.signals[i].place for i in (0, 1))
-        self.behaviour = {
-            model: min(i, MOST) for model, i in found.behaviour.place.items()
-        }  # those from MOST on are one block
+        self.behaviour = {  # those from MOST on are one block for each coverage
+            model: i if i < MOST else MOST + self.coverage[model]
+            for model, i in found.behaviour.place.items()
+        }
 
     @cached_property
     def order(self) -> list[int]:
@@ -170,9 +171,9 @@ class _Bands:
         kind = "compiled" if all(map(self.compiled, models)) else "failed"
         if any(map(self.compiled, models)) and kind == "failed":
             kind = "mixed"
-        if number == MOST:
-            more = len(self.found.behaviour) - MOST
-            return f"{more} more classes ({len(models)})", "the smallest", kind
+        if number >= MOST:
+            more = len({self.found.behaviour.place[m] for m in models})
+            return f"{counted(more, 'class')} more ({len(models)})", "small ones", kind
         said = _summary(self.found.vectors[models[0]])
         text = f"{name_of(number)}: {said} ({len(models)})"
         return text, text, kind
@@ -251,10 +252,11 @@ class _Bands:
 
 
 def _summary(vector: Vector) -> str:
-    """A vector in a few words: what is not satisfied, else how many conditions are."""
-    off = [f"{name} {WORDS[seen]}" for name, seen in vector if seen is not Seen.SATISFIED]
-    if off:
-        return ", ".join(off)
+    """A vector in a few words: the worst that was seen, and of what."""
+    for worst in (Seen.VIOLATED, Seen.ERROR, Seen.UNKNOWN):
+        names = [name for name, seen in vector if seen is worst]
+        if names:
+            return f"{', '.join(names)} {WORDS[worst]}"
     return f"{counted(len(vector), 'condition')} satisfied" if vector else "no condition reached"
 
 

@@ -268,7 +268,7 @@ def test_many_classes_are_drawn_as_one_block(tmp_path: Path) -> None:
     rows = [row(i, Verdict.COMPILED, LATE, **{f"c{i}": S}) for i in range(100)]
     written(tmp_path / "run", rows)
     told(tmp_path / "run", "--picture", tmp_path / "p.svg")
-    assert "60 more classes (60)" in (tmp_path / "p.svg").read_text("utf-8")
+    assert "60 classes more (60)" in (tmp_path / "p.svg").read_text("utf-8")
     assert "and 75 classes of 75 models" in told(tmp_path / "run")
     assert re.search(r"^c100 ", told(tmp_path / "run", "--all"), re.M)
 
