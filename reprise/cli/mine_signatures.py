@@ -1,0 +1,67 @@
+"""``reprise mine signatures``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reprise.cli.main import Exit
+from reprise.cli.output import counted, counting, show_table
+
+
+@click.command("signatures", short_help="Complete mined signatures by asking ONNX.")
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
+    help="Where the completed signatures go.",
+)  # fmt: skip
+@click.option("--ops", multiple=True, metavar="NAME,...", help="Only these operators.")
+@click.option("--all", "every", is_flag=True, help="Also operators that UIR has.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1), metavar="S"
+)
+@click.option("-j", "--jobs", default=1, show_default=True, type=click.IntRange(1), metavar="N")
+def signatures(
+    path: Path, out: Path, ops: tuple[str, ...], every: bool, seed: int, jobs: int
+) -> int:
+    """Complete signatures that were mined from documentation: ranks, extents, attributes.
+
+    PATH declares operators with element types only, as `reprise mine docs` writes them. What is
+    open is found by asking ONNX's shape inference and reference evaluator about applications; the
+    file that is written can be given to `gen` and `fuzz` as --signatures. Operators that UIR has
+    under a name of its own are left out, unless --all.
+
+    Exit code: 0 some signature was completed, 1 none was, 2 the file cannot be read.
+    """
+    from reprise.cache import write_whole
+    from reprise.mining.signatures.learning import Learned, declarations, learn_all, written
+
+    wanted = [name.strip() for names in ops for name in names.split(",") if name.strip()]
+    decls = declarations(path)
+    known = {decl.name.text for decl in decls}
+    for name in wanted:
+        if name not in known:
+            raise click.UsageError(f"{path} declares no operator `{name}`")
+    chosen = [decl for decl in decls if not wanted or decl.name.text in wanted]
+    answers = []
+    with counting(len(chosen), "operator") as done:
+        for answer in learn_all(chosen, seed=seed, every=every, jobs=jobs):
+            answers.append(answer)
+            done(len(answers))
+    learned = [answer for answer in answers if isinstance(answer, Learned)]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, written(path.name, answers).encode())
+    rows = [
+        (answer.op, f"{answer.accepted} of {answer.drawn} valid", "")
+        if isinstance(answer, Learned)
+        else (answer.op, "left out", answer.reason)
+        for answer in answers
+        if isinstance(answer, Learned) or answer.uir is None
+    ]
+    show_table(rows)
+    in_uir = sum(1 for a in answers if not isinstance(a, Learned) and a.uir is not None)
+    click.echo(f"{counted(len(learned), 'signature')} written to {out}")
+    if in_uir:
+        click.echo(f"{counted(in_uir, 'operator')} left to the signatures of UIR")
+    return Exit.OK if learned else Exit.FOUND

@@ -1,0 +1,1 @@
+"""Signatures that documentation leaves open, completed by asking what ONNX accepts."""
