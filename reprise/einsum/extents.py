@@ -49,7 +49,10 @@ class Extents:
         self.rare = options.empty + options.units
         self.coupled = options.budget.is_coupled
         bounds = (options.budget.elements[1], options.budget.iterations[1])
-        self.most = min((b for b in bounds if b is not None), default=None)
+        most = min((b for b in bounds if b is not None), default=None)
+        if most is not None and options.diagonals:
+            most //= max(self.high, 1)  # a tensor may have one index twice
+        self.most = most
         """A kernel whose extents other than 0 have at most this product is within the bounds."""
         self.width = max(_BYTES[dtype] for dtype in options.dtypes)
         self.failures = 0
