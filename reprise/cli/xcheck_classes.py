@@ -13,6 +13,13 @@ from reprise.cli.output import show_json, text_or_json
 @click.command(short_help="Partition a run's models by what held of every condition.")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
+    "--by",
+    type=click.Choice(["all", "constraints", "monitors"]),
+    default="all",
+    show_default=True,
+    help="The conditions that the classes go by.",
+)
+@click.option(
     "--between", nargs=2, metavar="CLASS CLASS", help="Say only what tells two classes apart."
 )
 @click.option("--all", "every", is_flag=True, help="List every class, not only the largest.")
@@ -22,7 +29,12 @@ from reprise.cli.output import show_json, text_or_json
 )  # fmt: skip
 @text_or_json
 def classes(
-    run: Path, between: tuple[str, str] | None, every: bool, picture: Path | None, form: str
+    run: Path,
+    by: str,
+    between: tuple[str, str] | None,
+    every: bool,
+    picture: Path | None,
+    form: str,
 ) -> int:
     """Partition the models of a run of `reprise xcheck` by behaviour.
 
@@ -36,11 +48,11 @@ def classes(
     from reprise.campaign.report.text import console
     from reprise.patterns.check import UsageError
     from reprise.xcheck import classes_report
-    from reprise.xcheck.classes import classes_of
+    from reprise.xcheck.classes import By, classes_of
     from reprise.xcheck.store import XRun
 
     try:
-        found = classes_of(XRun.open(run))
+        found = classes_of(XRun.open(run), By(by))
         pair = between and tuple(classes_report.number_of(name, found) for name in between)
     except ValueError as error:
         raise UsageError(str(error)) from error

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,19 +62,16 @@ class BehaviourClass:
 @dataclass(frozen=True)
 class Classes:
     """A run's models by behaviour. ``signals``: pass/fail, pass coverage, then what there is of
-    constraints, monitors and both; the last is what ``classes`` holds. ``left_out``: models that no
-    compiler was asked about; ``unmonitored``: models of which the monitors' record is missing."""
+    constraints, monitors and both; ``behaviour`` is the one of these that ``classes`` are about,
+    and ``vectors`` what it goes by. ``left_out``: models that no compiler was asked about;
+    ``unmonitored``: models of which the monitors' record is missing."""
 
     run: XRun
     signals: tuple[Partition, ...]
+    behaviour: Partition
     vectors: Mapping[int, Vector]
     left_out: int
     unmonitored: int
-
-    @property
-    def behaviour(self) -> Partition:
-        """The partition by all conditions that are known."""
-        return self.signals[-1]
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -132,28 +130,41 @@ class Classes:
         ]
 
 
-def classes_of(run: XRun) -> Classes:
-    """The behaviour classes of a run's models. Raises StoreError if what monitors wrote cannot be
-    read, ValueError if there is nothing to tell apart."""
+class By(Enum):
+    """The conditions that classes go by."""
+
+    ALL = "all"
+    CONSTRAINTS = "constraints"
+    MONITORS = "monitors"
+
+
+def classes_of(run: XRun, by: By = By.ALL) -> Classes:
+    """The behaviour classes of a run's models. Raises ValueError if there are no models, or no
+    monitors to go by; OSError if what they wrote cannot be read."""
     asked = [row for row in run.models if row.verdict is not Verdict.UNASKED]
     if not asked:
         raise ValueError(f"{run.path}: the compiler was asked about no model yet")
     monitored = read_monitors(run.monitors)
     seen = {row.number: monitored.get(row.digest, ()) for row in asked}
     constraints = {row.number: row.seen for row in asked}
-    signals = [
+    plain = (
         Partition.by("pass/fail", {row.number: row.verdict in _ACCEPTED for row in asked}),
         Partition.by("pass coverage", {row.number: frozenset(row.completed) for row in asked}),
-        Partition.by("constraints", constraints),
-    ]
-    vectors = constraints
+    )
+    known = {By.CONSTRAINTS: ("constraints", constraints)}
     if monitored:
-        vectors = {m: _sorted(dict((*seen[m], *constraints[m]))) for m in constraints}
-        signals += [Partition.by("monitors", seen), Partition.by("constraints, monitors", vectors)]
+        both = {m: _sorted(dict((*seen[m], *constraints[m]))) for m in constraints}
+        known[By.MONITORS] = "monitors", seen
+        known[By.ALL] = "constraints, monitors", both
+    elif by is By.MONITORS:
+        raise ValueError(f"{run.path}: no monitors were seen: was the compiler instrumented?")
+    finer = {which: Partition.by(name, vectors) for which, (name, vectors) in known.items()}
+    chosen = by if by in known else By.CONSTRAINTS
     return Classes(
         run,
-        tuple(signals),
-        vectors,
+        (*plain, *finer.values()),
+        finer[chosen],
+        known[chosen][1],
         len(run.models) - len(asked),
         sum(row.digest not in monitored for row in asked) if monitored else 0,
     )

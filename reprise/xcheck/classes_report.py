@@ -20,6 +20,8 @@ _FEW = 3
 """Differences and models that are named in a line."""
 _LEAST = 40
 """Characters of the last column, however narrow the terminal."""
+_TELLING = (Seen.VIOLATED, Seen.ERROR, Seen.UNKNOWN, Seen.SATISFIED, Seen.NOT_REACHED)
+"""The most telling first."""
 WORDS = {seen: seen.value.replace("_", " ") for seen in Seen}
 
 
@@ -114,10 +116,13 @@ def _row(number: int, behaviour: BehaviourClass) -> list[Text]:
 
 
 def told_apart(behaviour: BehaviourClass) -> str:
-    """How a class differs from its nearest, in a line."""
+    """How a class differs from its nearest, in a line; violations first."""
     if behaviour.nearest is None:
         return "-"
-    parts = [_difference(d) for d in behaviour.differences[:_FEW]]
+    ranked = sorted(
+        behaviour.differences, key=lambda d: min(map(_TELLING.index, (d.here, d.there)))
+    )
+    parts = [_difference(d) for d in ranked[:_FEW]]
     more = len(behaviour.differences) - len(parts)
     rest = f" and {more} more" if more else ""
     return printable(f"from {name_of(behaviour.nearest)}: {'; '.join(parts)}{rest}")

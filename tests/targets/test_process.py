@@ -20,7 +20,7 @@ import pytest
 import reprise.targets.process
 from reprise.oracle.crash import crash_of
 from reprise.targets.discover import TargetError, parse_target
-from reprise.targets.interface import Ended, Failure, Outcome, Stage
+from reprise.targets.interface import Ended, Failure, Job, Outcome, Stage
 from reprise.targets.process import Limits, TargetProcess, WorkerPool
 from tests.targets.conftest import OBEDIENT, job
 
@@ -145,6 +145,30 @@ def test_passes_are_announced_and_outlive_the_process(run: Run) -> None:
     assert passed(run(program + CRASH)) == ["+fuse ops", "-fuse ops", "+fold"]
     assert passed(run("stage.begin('a\\nb')")) == ["+a b"]
     assert passed(run("")) == []
+
+
+def test_monitors_of_an_instrumented_compiler_are_told_the_jobs_label(
+    process: TargetProcess,
+) -> None:
+    """The monitors' module is the one that `reprise instrument` puts into a copy."""
+    imported = """
+import sys, types
+calls = []
+record = types.ModuleType("_reprise_monitor")
+record.begin, record.end = lambda label: calls.append(label), lambda: calls.append("end")
+record.calls = calls
+sys.modules["_reprise_monitor"] = record
+"""
+    calls = b"import sys; outputs = [sys.modules['_reprise_monitor'].calls]"
+
+    def told(model: bytes, label: str) -> list[str]:
+        result = process.run(Job(model, {}, ("fast",), label=label)).results["fast"]
+        return [] if not result.outputs else result.outputs[0].tolist()
+
+    told(imported.encode(), "first")
+    told(b"1 / 0", "second")
+    assert told(calls, "third") == ["second", "end", "third"]
+    assert told(calls, "") == ["second", "end", "third", "end"]
 
 
 def test_passes_say_how_much_memory_the_process_held(run: Run) -> None:

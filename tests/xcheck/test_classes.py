@@ -15,7 +15,7 @@ import pytest
 
 from reprise.cli.main import run as reprise
 from reprise.xcheck.behaviour import Seen
-from reprise.xcheck.classes import Classes, classes_of, differences, read_monitors
+from reprise.xcheck.classes import By, Classes, classes_of, differences, read_monitors
 from reprise.xcheck.store import Asked, Declared, ModelRow, Store, XRun
 from reprise.xcheck.verdict import Verdict
 
@@ -116,6 +116,16 @@ def test_monitors_refine_what_constraints_tell(run: XRun) -> None:
     assert by["constraints, monitors", "constraints"].refines
     assert by["constraints, monitors", "monitors"].refines
     assert found.unmonitored == 3
+
+
+def test_classes_may_go_by_monitors_or_constraints_alone(run: XRun) -> None:
+    with pytest.raises(ValueError, match="no monitors were seen"):
+        classes_of(run, By.MONITORS)
+    monitored(run, {"d1": {"pad": "satisfied"}, "d5": {"pad": "violated"}})
+    assert groups(classes_of(run, By.MONITORS)) == {*map(frozenset, [{0, 2, 3, 4}, {1}, {5}])}
+    assert groups(classes_of(run, By.CONSTRAINTS)) == {*map(frozenset, [{0}, {1, 5}, {2, 3}, {4}])}
+    assert classes_of(run, By.MONITORS).conditions == ("pad",)
+    assert len({classes_of(run, by).signals for by in By}) == 1
 
 
 def test_the_order_of_models_changes_no_class(tmp_path: Path) -> None:
@@ -288,6 +298,7 @@ def test_hostile_names_are_shown_and_not_interpreted(tmp_path: Path) -> None:
         (["nowhere"], "there is no run in this folder"),
         (["{run}", "--between", "c1", "c9"], "there is no class `c9`: there are c1 to c4"),
         (["{run}", "--between", "c1", "all"], "there is no class `all`"),
+        (["{run}", "--by", "monitors"], "no monitors were seen: was the compiler instrumented?"),
         (["{empty}"], "the compiler was asked about no model yet"),
     ],
 )
