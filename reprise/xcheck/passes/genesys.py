@@ -70,6 +70,11 @@ class Runner:
     def run(
         self, model: bytes, inputs: dict[str, Any], mode: str, disabled: tuple[str, ...]
     ) -> Sequence[Any]:
+        self.compile(model)
+        return ()
+
+    def compile(self, model: bytes) -> Any:
+        """The compiled program."""
         self.announce("load")
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model.onnx")
@@ -78,10 +83,9 @@ class Runner:
             graph = self.polymath.from_onnx(file)
             self.announce.end("import")
             self.announce("compile")
-            self.genesys.compile_genesys(
+            return self.genesys.compile_genesys(
                 "model", self.load(), graph=graph, print_config=False, benchmark_path=folder
             )
-        return ()
 
     def load(self) -> dict[str, Any]:
         """The configuration, with its defaults."""
@@ -156,12 +160,14 @@ def _configuration(device: str, shipped: Path) -> str:
 
 
 def _commit(folder: Path) -> str:
-    """The commit that a checkout is at, or its folder's name: these packages have no versions."""
-    head = folder / ".git" / "HEAD"
+    """The commit that a checkout is at, or where it is: these packages have no versions."""
+    git = folder / ".git"
     try:
-        text = head.read_text(encoding="utf-8").strip()
+        if git.is_file():  # of a linked work tree
+            git = folder / git.read_text(encoding="utf-8").partition(":")[2].strip()
+        text = (git / "HEAD").read_text(encoding="utf-8").strip()
         if text.startswith("ref: "):
-            text = (folder / ".git" / text[5:]).read_text(encoding="utf-8").strip()
+            text = (git / text[5:]).read_text(encoding="utf-8").strip()
         return text[:12]
     except OSError:
         return f"in {folder}"

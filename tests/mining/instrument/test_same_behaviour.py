@@ -17,6 +17,8 @@ from reprise.mining.instrument.checks import Check, Site, read_checks
 from reprise.mining.instrument.copying import Checkout
 from reprise.mining.instrument.edits import Insertion, insert, remove
 from reprise.mining.instrument.instrumenting import Plan, plan, write
+from reprise.mining.instrument.places import errors_in, parse
+from reprise.mining.instrument.python_source import LANGUAGE
 from tests.mining.instrument.conftest import monitor
 
 NAMES = ("a", "b", "c")
@@ -145,8 +147,9 @@ def test_a_program_prints_and_raises_the_same_with_monitors(source: bytes) -> No
         made = instrumented(folder, source)
         (file,) = made.touched
         assert remove(file.after, file.insertions) == source
-        refused = [refusal.reason for refusal in made.refused]
-        assert not any("refuses the file" in reason for reason in refused), refused
+        refused = [r.reason for r in made.refused if "refuses the file" in r.reason]
+        # The grammar loses count of indentation where a bracket's second line is less indented.
+        assert not refused or errors_in(parse(LANGUAGE, source))
         expected = outcome(source, folder / "checkout" / "a.py")
         assert outcome(file.after, folder / "copy" / "a.py") == expected
 
