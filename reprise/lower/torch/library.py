@@ -378,8 +378,11 @@ def avg_pool(
 
 def max_unpool(x: Tensor, indices: Tensor, covered: Sequence[int], shape: Sequence[int]) -> Tensor:
     """Each element at the index that it came from in a tensor of shape ``covered``, 0 elsewhere;
-    then that in the corner of a tensor of ``shape``."""
-    flat = x.new_zeros(math.prod(covered)).scatter(0, indices.reshape(-1), x.reshape(-1))
+    then that in the corner of a tensor of ``shape``. What is to go outside goes nowhere."""
+    size = math.prod(covered)
+    where = indices.reshape(-1)
+    where = torch.where((where >= 0) & (where < size), where, size)
+    flat = x.new_zeros(size + 1).scatter(0, where, x.reshape(-1))[:size]
     pads = [p for c, s in zip(covered[::-1], shape[::-1], strict=True) for p in (0, s - c)]
     return F.pad(flat.reshape(tuple(covered)), pads)
 
