@@ -255,6 +255,7 @@ class _Site:
         if re.fullmatch(r"-?[0-9]+", said):
             self.add("expression", role, said)
             self.add("uses", said, "number")
+            self.add("literal", said, int(said))
         elif '"' in said or "\\" in said or len(said) > MOST_CHARACTERS:
             self.add(
                 "untranslated", role, said[:MOST_TEXT], "a long expression or one with a string"
@@ -285,6 +286,10 @@ class _Site:
 
     def expression(self, role: str, node: Node) -> None:
         """``expression``, or ``untranslated`` where there is no counterpart."""
+        if node.type == "preproc_arg":  # no tree of its own: a number, if anything
+            if re.fullmatch(r"-?[0-9]+", flat(node)):
+                self._said(role, flat(node), before=False)
+            return
         notes = Translation()
         try:
             found = shown(self.reader.expression(node, notes))
