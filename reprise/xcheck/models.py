@@ -29,6 +29,7 @@ from reprise.lower.onnx import OnnxLowering
 from reprise.patterns.match import can_fire
 from reprise.solve.answers import Clash
 from reprise.solve.signatures import Signatures
+from reprise.synth.vocabulary import LEFT_OUT
 from reprise.synth.witness import Witness, WitnessFinder
 from reprise.uir.graph import Attribute, Graph, Role, Tensor, TensorType
 from reprise.uir.inference import SignatureError
@@ -41,10 +42,12 @@ from reprise.xcheck.write import Unwritten, read_model, write, write_invalid
 
 STRUCTURES = 6
 """Programs that are tried for one model."""
+QUESTIONS = 60
+"""How often numbers are looked for, for one model."""
 _PROOFS = 2
 """Programs of which it is proved that nothing but the constraint can be violated, before others may
 be violated that it implies."""
-_ATTEMPTS = 60
+_ATTEMPTS = 20
 """What the witness finder may draw for one program."""
 _TURNS = frozenset({"data_representation", "parameter_bound", "algebraic", "cardinality"})
 """Classes of constraints that signatures speak of too."""
@@ -121,16 +124,6 @@ class Modeller:
         """A model in which the constraint's guard matches, and that violates nothing."""
         return _Search(self, self.constraints[name], rng, 0).valid()
 
-    def missing(self, constraint: Constraint) -> list[str]:
-        """What the constraint asks of the device that is not given."""
-        asked = {
-            str(atom.terms[0].value): None
-            for rule in self.by_head.get(constraint.name, ())
-            for atom in _atoms(rule.body)
-            if atom.relation == "device" and isinstance(atom.terms[0], core.Const)
-        }
-        return [key for key in asked if key not in self.device.values]
-
     def relevant(self, graph: Graph, but: str) -> list[Constraint]:
         """The constraints, without ``but``, that can be violated in a graph of these operators."""
         operators = {node.op for node in graph.nodes}
@@ -160,12 +153,15 @@ class _Search:
         self.turn = turn
         self.clashes: list[tuple[Clash, ...]] = []
         self.unproved = 0
+        self.questions = 0
         self.unwritten: dict[str, None] = {}
         self._found: list[Graph] = []
 
     # --- what is asked for -----------------------------------------------------------------------
 
     def violating(self) -> Made | NotMade:
+        if self._unknown:
+            return self._unsigned()
         for kind, implied in self._ways():
             before = len(self.clashes)
             for structure in self._structures(kind):
@@ -191,18 +187,29 @@ class _Search:
         yield from ((kind, True) for kind in strict)
 
     def valid(self) -> Made | NotMade:
+        if self._unknown:
+            return self._unsigned()
         for structure in self._structures(Kind.VALID):
             made = self._try(structure, Kind.VALID, False)
             if made is not None:
                 return made
         return self._none()
 
+    @cached_property
+    def _unknown(self) -> list[str]:
+        """Operators that the guard asks for, if none of them can be made by its signature."""
+        operators = self._operators()
+        signatures = self.maker.signatures
+        known = any(op in signatures and not signatures[op].flags & LEFT_OUT for op in operators)
+        return [] if known else sorted(operators)
+
+    def _unsigned(self) -> NotMade:
+        names = ", ".join(self._unknown)
+        return NotMade(f"its guard asks for {names}, of which no signature says how to make one")
+
     def _none(self) -> NotMade:
         if not self._found:
             operators = ", ".join(sorted(self._operators())) or "any"
-            unknown = sorted(self._operators() - set(self.maker.signatures))
-            if unknown:
-                return NotMade(f"its guard asks for {', '.join(unknown)}, which has no signature")
             return NotMade(f"no program was found that its guard matches (operators: {operators})")
         if self.clashes and not self.unproved:
             least = min(self.clashes, key=len)
@@ -271,7 +278,7 @@ class _Search:
         return any(r.startswith(_STORED) or r in _STORED_NAMES for r in relations)
 
     def _reshaped(self, graph: Graph) -> Iterator[_Structure]:
-        """The program with one operand fewer or more, or a source of another rank."""
+        """The program with operands fewer or more, more results, or a source of another rank."""
         changes: list[_Structure] = []
         for node in graph.nodes:
             names = [None if t is None else t.name for t in node.inputs]
@@ -280,6 +287,10 @@ class _Search:
                     continue
                 extra = [names[-1]] * (count - len(names)) if count > len(names) else []
                 changed = _rebuilt(graph, operands={node.name: [*names[:count], *extra]})
+                changes.append(_Structure(changed, graph, frozenset({node.name})))
+            results = [t for t in node.outputs if t is not None]
+            for more in (1, 2):
+                changed = _rebuilt(graph, results={node.name: len(results) + more})
                 changes.append(_Structure(changed, graph, frozenset({node.name})))
         arity = len(changes)
         for tensor in graph.tensors:
@@ -304,6 +315,9 @@ class _Search:
 
     def _try(self, structure: _Structure, kind: Kind, implied: bool) -> Made | None:
         maker, name = self.maker, self.constraint.name
+        if self.questions >= QUESTIONS:
+            return None
+        self.questions += 1
         loose = kind in (Kind.UNTYPED, Kind.RESHAPED)
         try:
             found = solve(
@@ -501,6 +515,18 @@ class _Search:
         return False
 
 
+def missing(rules: RuleSet, constraint: Constraint, device: Device) -> list[str]:
+    """What a constraint asks of the device that is not known."""
+    asked = {
+        str(atom.terms[0].value): None
+        for rule in rules.program.rules
+        if rule.head.relation == constraint.name
+        for atom in _atoms(rule.body)
+        if atom.relation == "device" and isinstance(atom.terms[0], core.Const)
+    }
+    return [key for key in asked if key not in device.values]
+
+
 # --- programs ----------------------------------------------------------------------------------
 
 
@@ -540,15 +566,16 @@ def _rebuilt(
     types: Mapping[str, TensorType] | None = None,
     attributes: Mapping[str, Mapping[str, Attribute]] | None = None,
     operands: Mapping[str, Sequence[str | None]] | None = None,
+    results: Mapping[str, int] | None = None,
 ) -> Graph:
-    """The program with other types, attributes or operands, unchecked."""
+    """The program with other types, attributes, operands or numbers of results, unchecked."""
     made = Graph(graph.name, dict(graph.opsets))
     tensors: dict[str, Tensor] = {}
     for tensor in graph.tensors:
         if tensor.producer is None:
             type = (types or {}).get(tensor.name, tensor.type)
             tensors[tensor.name] = _source(made, tensor, type)
-    return _with_nodes(made, graph, tensors, types, attributes, operands)
+    return _with_nodes(made, graph, tensors, types, attributes, operands, results)
 
 
 def _with_nodes(
@@ -558,17 +585,21 @@ def _with_nodes(
     types: Mapping[str, TensorType] | None = None,
     attributes: Mapping[str, Mapping[str, Attribute]] | None = None,
     operands: Mapping[str, Sequence[str | None]] | None = None,
+    results: Mapping[str, int] | None = None,
 ) -> Graph:
     for node in graph.nodes:
         names = [None if t is None else t.name for t in node.inputs]
         wanted = (operands or {}).get(node.name, names)
+        outputs = [
+            None if t is None else (t.name, (types or {}).get(t.name, t.type)) for t in node.outputs
+        ]
+        last = next((t for t in reversed(outputs) if t is not None), None)
+        while last is not None and len(outputs) < (results or {}).get(node.name, 0):
+            outputs.append((f"{node.name}_more{len(outputs)}", last[1]))
         copy = made.add_node(
             node.op,
             [None if name is None else tensors[name] for name in wanted],
-            [
-                None if t is None else (t.name, (types or {}).get(t.name, t.type))
-                for t in node.outputs
-            ],
+            outputs,
             (attributes or {}).get(node.name, node.attributes),
             name=node.name,
             given=node.given,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reprise.data import data_path
 from reprise.distill.alone import alone_in
+from reprise.lang import core
 from reprise.lang.declared import Constraint
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.patterns.check import UsageError
@@ -17,7 +18,7 @@ from reprise.targets.discover import Target
 from reprise.targets.process import Limits
 from reprise.xcheck.device import Device, device
 from reprise.xcheck.findings import declared_at, source_of
-from reprise.xcheck.models import Modeller
+from reprise.xcheck.models import Modeller, missing
 from reprise.xcheck.passes.compiler import PassCounter, parse_compiler
 from reprise.xcheck.run import Ahead, Bench, Budget, Loop, Watch
 from reprise.xcheck.store import MONITORS, Asked, Declared, Store, XRun
@@ -84,11 +85,15 @@ def prepare(asked: Asked) -> Prepared:
     prepared = Prepared(
         asked, rules, where, target, wanted, [n for n in own if n not in wanted], {}
     )
-    modeller = prepared.modeller()
-    for name, constraint in list(wanted.items()):
-        missing = modeller.missing(constraint)
-        if missing:
-            prepared.unknown[name] = missing
+    about_device = {
+        rule.head.relation
+        for rule in rules.program.rules
+        if rule.head.relation in wanted and "device" in core.relations_in(rule.body)
+    }
+    for name in [name for name in wanted if name in about_device]:
+        unknown = missing(rules, wanted[name], where)
+        if unknown:
+            prepared.unknown[name] = unknown
             del wanted[name]
     if not wanted:
         raise UsageError(_why_none(prepared, own))

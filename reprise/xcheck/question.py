@@ -123,6 +123,9 @@ def solve(
     pinned: set[str] = set()
     while True:
         question = _Question(graph, rng, drawn, asked.attributes, pinned, untyped)
+        question.state_rules(asked, rules, given)
+        if question.is_decided:
+            return question.decided()
         try:
             question.state_signatures(signatures)
         except NeedsValue as error:
@@ -133,7 +136,6 @@ def solve(
             continue
         except Unread:
             return Without()
-        question.state_rules(asked, rules, given)
         return question.search(loose, implied)
 
 
@@ -173,8 +175,13 @@ class _Question:
         self.others: dict[int, tuple[Any, Clash]] = {}
         self.signature: dict[int, tuple[Any, Clash]] = {}
         self.names: dict[int, str] = {}
+        self.impossible: list[Clash] = []
         self.types = {t.name: self._type(t) for t in graph.tensors}
-        self.attributes: dict[str, dict[str, Any]] = {}
+        self.applied = {node.name: self._attributes(node) for node in graph.nodes}
+        self.attributes = {
+            name: {k: v for k, v in found.items() if k in attributes}
+            for name, found in self.applied.items()
+        }
 
     # --- terms -----------------------------------------------------------------------------------
 
@@ -220,18 +227,10 @@ class _Question:
         """The operators' signatures, node by node. Raises NeedsValue, Unread."""
         for node in self.graph.nodes:
             plan = signatures[node.op].plan if node.op in signatures else None
-            types = {} if plan is None else {a.name: a.type for a in plan.attributes}
-            found = {
-                name: value
-                for name, value in node.attributes.items()
-                if name in node.given or name in self.open
-            }
-            for name in sorted(self.open & found.keys()):
-                found[name] = self._attribute(f"{node.name}.{name}", found[name])
-            self.attributes[node.name] = {k: v for k, v in found.items() if k in self.open}
             if plan is None or node.name in self.untyped:
                 continue
-            known = {name: value for name, value in found.items() if name in types}
+            types = {a.name: a.type for a in plan.attributes}
+            known = {name: v for name, v in self.applied[node.name].items() if name in types}
             operands = [None if t is None else self.types[t.name] for t in node.inputs]
             try:
                 encoding = encode(plan, operands, known, self.reading)
@@ -241,6 +240,17 @@ class _Question:
                 text = f"{node.op}: {constraint.text}"
                 self._state(self.signature, constraint.truth, Clash(text, constraint.span))
             self._results(node, encoding.results)
+
+    def _attributes(self, node: Node) -> dict[str, Any]:
+        """The attributes that the node states, and the open ones, those in terms."""
+        found: dict[str, Any] = {
+            name: value
+            for name, value in node.attributes.items()
+            if name in node.given or name in self.open
+        }
+        for name in sorted(self.open & found.keys()):
+            found[name] = self._attribute(f"{node.name}.{name}", found[name])
+        return found
 
     def _attribute(self, name: str, value: Any) -> Any:
         if isinstance(value, bool | str):
@@ -280,11 +290,23 @@ class _Question:
         """The constraints, read over this structure. Raises TooMuch."""
         reader = Reader(rules, self._rows(given), self.reading)
         for rule in asked.somewhere:
-            self._state(self.firm, reader.holds_somewhere(rule.bodies), rule.clash)
+            found = reader.holds_somewhere(rule.bodies)
+            if found is False:
+                self.impossible.append(rule.clash)
+            self._state(self.firm, found, rule.clash)
         for rule in asked.nowhere:
             found = reader.holds_somewhere(rule.bodies)
             holds = (not found) if isinstance(found, bool) else z3.Not(found)
             self._state(self.others, holds, rule.clash, rule.name)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether no numbers satisfy the rules, as far as one of them alone says."""
+        return bool(self.impossible)
+
+    def decided(self) -> Without:
+        """The answer then."""
+        return Without(tuple(self.impossible), proof=not self.pinned)
 
     def _state(
         self, table: dict[int, tuple[Any, Clash]], truth: Any, clash: Clash, name: str = ""

@@ -46,10 +46,12 @@ def write_invalid(graph: Graph, valid: Graph) -> bytes:
     before = {node.name: _operands(node) for node in valid.nodes}
     for node in graph.nodes:
         wanted = _operands(node)
+        results = [t.name for t in node.outputs if t is not None]
         parts = (node.name, f"{node.name}/")
         written = [n for n in model.graph.node if n.name == parts[0] or n.name.startswith(parts[1])]
         if len(written) != 1:
             raise Unwritten(f"{node.op} is several ONNX nodes")
+        written[0].output.extend(results[len(written[0].output) :])
         if wanted == before[node.name]:
             continue
         if list(written[0].input) != before[node.name]:

@@ -131,6 +131,12 @@ def test_the_number_of_operands_varies_with_turns() -> None:
     assert len(counts) >= 3
 
 
+def test_results_too_many_are_written() -> None:
+    text = "constraint n : cardinality on { n = add(...) } require results(n) == 1"
+    (node,) = proto(made(text, "n")).graph.node
+    assert len(node.output) > 1
+
+
 def test_attributes_out_of_range_are_written() -> None:
     text = "constraint p : parameter_bound on { n = conv2d(_, _, ...) } require n.pads[0] >= 0"
     found = made(text, "p")
