@@ -39,10 +39,8 @@ def check(document: Any) -> None:
     """Raise KernelError, with the path of the value, if a document is no JSON kernel."""
     version = schema()["properties"]["version"]["const"]
     if isinstance(document, dict) and document.get("version", version) != version:
-        found = _shown(document["version"])
-        raise KernelError(
-            f"version: expected {version}, found {found}"
-        )  # the rest may be otherwise
+        # What else is said would be about another version.
+        raise KernelError(f"version: expected {version}, found {_shown(document['version'])}")
     problem = _problem(document, schema(), "")
     if problem is not None:
         raise KernelError(problem)
