@@ -9,6 +9,7 @@ the same dataclasses.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +37,7 @@ _SHOWN = {
     "ITEM": "a name",
     "WORD": "a name",
     "QUALIFIED": "an operator's name",
+    "OPERATOR": "an operator's name",
     "INT": "a number",
     "ATTRIBUTE_TYPE": "an attribute's type",
     "DEFAULT": "a default and `)`",
@@ -54,6 +56,9 @@ _SHOWN = {
     "$END": "the end of the line",
 }
 """Terminals that are not words of the layout itself, for messages."""
+
+
+_DOMAIN = r"[a-z][A-Za-z0-9_]*(\.[a-z][A-Za-z0-9_]*)*"
 
 
 class Misread(Exception):
@@ -184,7 +189,7 @@ def operator(form: Form, line: str) -> OperatorLine:
     tree = _parse(form, "operator", line)
     number = _token(tree, "INT")
     if form is Form.PAGES:
-        domain, name = _token(tree, "DOMAIN") or "", _token(tree, "WORD") or ""
+        domain, name = _token(tree, "DOMAIN") or "", _token(tree, "OPERATOR") or ""
     else:
         domain, _, name = (_token(tree, "QUALIFIED") or "").rpartition(".")
     return OperatorLine(
@@ -228,11 +233,13 @@ def _property(tree: Node) -> VersionLine:
     match _token(tree, "KEY"):
         case "function":
             return VersionLine(function=value == "True")
-        case "since_version" if value.isdigit():
+        case "since_version" if re.fullmatch("[0-9]{1,10}", value):
             return VersionLine(since=int(value))
         case "support_level":
             return VersionLine(experimental=value.endswith("EXPERIMENTAL"))
         case "domain":
+            if not re.fullmatch(_DOMAIN, value):
+                raise Misread(1, ("a domain",))
             return VersionLine(domain="" if value == "main" else value)
         case _:
             return VersionLine()
@@ -272,8 +279,14 @@ def constraint(form: Form, line: str) -> ConstraintLine:
     return ConstraintLine(name.strip(), types)
 
 
-def _type(tree: Node) -> str:
-    inner = ", ".join(_type(found) for found in _trees(tree, "type"))
+MAX_DEPTH = 20
+"""How deep types may nest; ONNX's go to three."""
+
+
+def _type(tree: Node, depth: int = 0) -> str:
+    if depth > MAX_DEPTH:
+        raise Misread(1, (f"types nested at most {MAX_DEPTH} deep",))
+    inner = ", ".join(_type(found, depth + 1) for found in _trees(tree, "type"))
     word = _token(tree, "WORD") or ""
     return f"{word}({inner})" if inner else word
 

@@ -52,11 +52,14 @@ def mine(documentation: Documentation, opset: int | None = None) -> Mined:
     chosen = choose(documentation.entries, opset)
     vocabulary = Vocabulary(chosen)
     made: list[MinedConstraint] = []
+    names: set[str] = set()
     signed: list[Signed] = []
     left_out: list[LeftOut] = []
     for entry in chosen:
         again = documentation.again.get(entry.key, ())
-        made += constraints(entry, vocabulary, documentation.cite, again)
+        demanded = constraints(entry, vocabulary, documentation.cite, again)
+        made += (c for c in demanded if c.name not in names)
+        names.update(c.name for c in made)
         match signature(entry, documentation.cite, _notes(entry)):
             case Signed() as found:
                 signed.append(found)

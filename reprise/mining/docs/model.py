@@ -174,7 +174,7 @@ class Documentation:
     def cite(self, place: Place) -> str:
         """A place as rules state it: ``docs/Changelog.md:124``, from the folder that was read on,
         or the document's own name."""
-        path = Path(place.file)
+        path = Path(place.file.encode("utf-8", "replace").decode("utf-8"))
         for folder in map(Path, self.folders):
             if path.is_relative_to(folder):
                 root = folder.resolve().name

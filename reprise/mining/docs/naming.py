@@ -17,7 +17,7 @@ _RENAMED = {"float": "float32", "double": "float64"}
 
 def dtype_of(written: str) -> str | None:
     """The element type of ``tensor(float)``; None if ``written`` is no tensor's type."""
-    match = re.fullmatch(r"tensor\((\w+)\)", written)
+    match = re.fullmatch(r"tensor\(([a-z0-9_]+)\)", written)
     if match is None:
         return None
     name = _RENAMED.get(match[1], match[1])
@@ -42,8 +42,8 @@ def operator_name(entry: Entry) -> str:
 def written_name(name: str, taken: set[str]) -> str:
     """``name`` as a lower-case name of the rule language, different from all that are ``taken``;
     it is added to them."""
-    base = re.sub(r"\W+", "_", name).strip("_").lower()
-    if not base or not base[0].isalpha():
+    base = _NOT_WRITTEN.sub("_", name).strip("_").lower()
+    if not base or base[0].isdigit():
         base = f"x{base}"
     candidate = base
     while candidate in taken or candidate in _CLAIMED:
@@ -52,20 +52,26 @@ def written_name(name: str, taken: set[str]) -> str:
     return candidate
 
 
+_NOT_WRITTEN = re.compile("[^A-Za-z0-9_]+")
 _CLAIMED = frozenset(("inf", "nan", "true", "false", "none", "not", "or", "and", "in"))
 """Words that the language reads as something else wherever they stand."""
 
 
 def variable_name(name: str) -> str:
     """A type variable as the rule language writes it: with a capital."""
-    base = re.sub(r"\W+", "_", name)
-    return base[:1].upper() + base[1:]
+    base = _NOT_WRITTEN.sub("_", name)
+    return base[:1].upper() + base[1:] if base[:1].isalpha() else f"T{base}"
+
+
+def is_attribute_name(name: str) -> bool:
+    """Whether the rule language can write an attribute of this name."""
+    return re.fullmatch("[a-z][A-Za-z0-9_]*", name) is not None and name not in _CLAIMED
 
 
 def slug(entry: Entry) -> str:
     """``abs_13``, ``ml_scaler_1``: an entry's name and version for the names of declarations."""
     domain = entry.domain.removeprefix("ai.onnx").strip(".")
-    words = [re.sub(r"\W+", "_", domain), _snake(entry.name), str(entry.since)]
+    words = [_NOT_WRITTEN.sub("_", domain), _snake(entry.name), str(entry.since)]
     return "_".join(word for word in words if word)
 
 

@@ -30,9 +30,10 @@ from reprise.mining.docs.model import (
     Place,
     TypeConstraint,
 )
+from reprise.mining.docs.older import is_older, modern
 
 _PARTS = {part.value: part for part in Part} | {"Versioning": Part.VERSION}
-SUFFIXES = (".md", ".markdown", ".txt")
+SUFFIXES = (".md", ".markdown", ".rst", ".txt")
 """Files that are looked at in a folder."""
 
 
@@ -214,7 +215,8 @@ class _Reader:
     def read(self, text: str) -> list[Entry]:
         """All entries of the document."""
         number = 0
-        for number, line in enumerate(text.split("\n"), 1):
+        lines = modern(text) if is_older(text) else enumerate(text.split("\n"), 1)
+        for number, line in lines:
             self._line(line, Place(self.name, number))
         end = Place(self.name, max(1, number))
         if self.draft is not None and self.part is not None and text and text[-1] != "\n":

@@ -14,10 +14,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from reprise.lang.display import printable
 from reprise.mining.docs.model import DocAttribute, Entry, Option, Parameter, Place, Value
 from reprise.mining.docs.naming import (
     dtype_of,
     dtypes_of,
+    is_attribute_name,
     nameless,
     operator_name,
     variable_name,
@@ -84,6 +86,11 @@ class _Writer:
         if entry.damaged:
             names = ", ".join(sorted(f"`{part.value}`" for part in entry.damaged))
             raise _NoSignatureError(f"not all of {names} could be read")
+        variables = [variable_name(t.name) for t in entry.types]
+        if len(set(variables)) < len(variables) or len({a.name for a in entry.attributes}) < len(
+            entry.attributes
+        ):
+            raise _NoSignatureError("two of its type variables or attributes have one name")
         params = [self._parameter(p) for p in entry.inputs]
         results = [self._result(p) for p in entry.outputs]
         attributes = list(self._attributes())
@@ -91,7 +98,7 @@ class _Writer:
             *self.equations,
             *(f"{name} in {{{', '.join(types)}}}" for name, types in self.conditions.items()),
         ]
-        lines = [f"/// {line}" for line in (*doc, *self.notes)]
+        lines = [f"/// {printable(line)}" for line in (*doc, *self.notes)]
         lines.append(f"op {operator_name(entry)}({', '.join(params)}) -> {', '.join(results)} {{")
         lines.append("    category mined")
         lines += [f"    {line}" for line in attributes]
@@ -162,6 +169,8 @@ class _Writer:
 
     def _attributes(self) -> Iterator[str]:
         for attribute in self.entry.attributes:
+            if not is_attribute_name(attribute.name):
+                raise _NoSignatureError(f"rules cannot write an attribute `{attribute.name}`")
             if attribute.name in self.dtype_attributes:
                 yield self._dtype_attribute(attribute)
                 continue

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 
 import pytest
 
-from reprise.mining.docs.model import Arity, Documentation, Entry, Form, Option, Part
+from reprise.lang.ruleset import load_text
+from reprise.mining.docs.mining import mine
+from reprise.mining.docs.model import UNBOUNDED, Arity, Documentation, Entry, Form, Option, Part
 from reprise.mining.docs.reading import read_documents, read_texts
 from tests.mining.docs.conftest import DATA
 
@@ -150,6 +153,87 @@ def test_the_markdown_of_2018_is_read() -> None:
     assert scaler.allowed(scaler.inputs[0]) == ("tensor(float)", "tensor(double)")
 
 
+PAGE_OF_2022 = """
+.. _l-onnx-doc-Max:
+
+===
+Max
+===
+
+.. _l-onnx-op-max-13:
+
+Max - 13
+========
+
+**Version**
+
+* **name**: `Max (GitHub) <https://github.com/onnx/onnx/blob/main/docs/Operators.md#Max>`_
+* **domain**: **main**
+* **since_version**: **13**
+* **function**: False
+* **support_level**: SupportType.COMMON
+* **shape inference**: True
+
+This version of the operator has been available
+**since version 13**.
+
+**Summary**
+
+Element-wise max of each of the input tensors.
+
+**Inputs**
+
+Between 1 and 2147483647 inputs.
+
+* **data_0** (variadic, heterogeneous) - **T**:
+  List of tensors for max.
+
+**Outputs**
+
+* **max** (heterogeneous) - **T**:
+  Output tensor.
+
+**Type Constraints**
+
+* **T** in (
+  tensor(double),
+  tensor(float)
+  ):
+  Constrain input and output types to numeric tensors.
+
+**Examples**
+
+**max_all_numeric_types**
+
+::
+
+    node = onnx.helper.make_node(
+"""
+
+
+def test_the_sites_pages_of_2022_are_read() -> None:
+    documentation = read(PAGE_OF_2022)
+    (entry,) = documentation.entries
+    assert not documentation.diagnostics
+    assert entry.title == "Max-13"
+    assert entry.function is False
+    assert entry.input_arity == Arity(1, UNBOUNDED)
+    assert entry.inputs[0].option is Option.VARIADIC
+    assert entry.inputs[0].homogeneous
+    assert entry.types[0].types == ("tensor(double)", "tensor(float)")
+    assert PAGE_OF_2022.split("\n")[entry.types[0].place.line - 1] == "* **T** in ("
+
+
+def test_attributes_without_types_are_told_once() -> None:
+    attributes = (
+        "**Attributes**\n\n* **axis** (required):\n  Which.\n* **keepdims**:\n  Whether.\n\n"
+    )
+    text = PAGE_OF_2022.replace("**Inputs**", attributes + "**Inputs**")
+    documentation = read(text)
+    assert codes(documentation) == ["unread-line"]
+    assert documentation.entries[0].damaged == {Part.ATTRIBUTES}
+
+
 # --- damage --------------------------------------------------------------------------------------
 
 
@@ -224,6 +308,48 @@ def _claims_nothing_wrong(part: Documentation, whole: Documentation) -> None:
             assert one.types == true.types
         if Part.ATTRIBUTES not in one.damaged:
             assert one.attributes == true.attributes
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_is_in_a_document_the_rules_are_well_formed(seed: int) -> None:
+    """Documents with random edits: no edit breaks the reader, or the rules that come out."""
+    rng = random.Random(seed)
+    text = rng.choice((CHANGELOG[:9000], CONCAT[:4000], OF_2018, PAGE_OF_2022))
+    for _ in range(8):
+        at = rng.randrange(len(text))
+        match rng.randrange(3):
+            case 0:
+                text = text[:at] + text[at + rng.randint(1, 30) :]
+            case 1:
+                inserted = "".join(
+                    rng.choices("<>/*-`()#:,'\"\\ \n\té²09TXx&;", k=rng.randint(1, 6))
+                )
+                text = text[:at] + inserted + text[at:]
+            case _:
+                other = rng.randrange(len(text))
+                text = text[:at] + text[other : other + rng.randint(1, 200)] + text[at:]
+    for rules in mine(read(text)).files().values():
+        load_text(rules)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (f"<dt><tt>X</tt> : {'seq(' * 99}tensor(float){')' * 99}</dt>", "nested at most"),
+        (f"<dt><tt>X</tt> : {'x' * 99999}(</dt>", "a name"),
+    ],
+)
+def test_a_type_without_end_is_a_line_that_cannot_be_read(line: str, hint: str) -> None:
+    text = CHANGELOG.replace("<dt><tt>X</tt> : T</dt>", line, 1)
+    (problem, *_) = read(text).diagnostics
+    assert hint in (problem.hint or "")
+
+
+def test_an_operators_name_must_be_one_that_rules_can_write() -> None:
+    text = CHANGELOG.replace("**Abs-1**", "**abs-1**")
+    documentation = read(text)
+    assert codes(documentation) == ["unread-line"]
+    assert "an operator's name" in (documentation.diagnostics[0].hint or "")
 
 
 # --- files ---------------------------------------------------------------------------------------
