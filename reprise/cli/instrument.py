@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_json, text_or_json
+from reprise.lang.display import printable
 
 if TYPE_CHECKING:
     from reprise.mining.instrument.instrumenting import Refusal
@@ -46,6 +49,10 @@ _RULES = click.Path(exists=True, path_type=Path)
     "--cxxflags", default="", metavar="FLAGS",
     help="Flags for the C++ syntax check, such as -Iinclude.",
 )  # fmt: skip
+@click.option(
+    "--may-call", multiple=True, metavar="NAME",
+    help="A function or method that only looks, so that monitors may call it; repeatable.",
+)  # fmt: skip
 @click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
 @text_or_json
 def instrument(
@@ -57,6 +64,7 @@ def instrument(
     given: tuple[str, ...],
     lazy: tuple[Path, ...],
     cxxflags: str,
+    may_call: tuple[str, ...],
     diff: bool,
     form: str,
 ) -> int:
@@ -90,10 +98,12 @@ def instrument(
         checks = read_checks(load_rules(paths))
         if not checks:
             raise InstrumentError("there are no monitors in these rule files")
-        made = plan(Checkout(checkout), checks, device, read_lazy(lazy), shlex.split(cxxflags))
         failures: list[str] = []
-        if not diff and copy is not None:
-            failures = write(Checkout(checkout), copy, made)
+        source, flags = Checkout(checkout), shlex.split(cxxflags)
+        with _progress() as tell:
+            made = plan(source, checks, device, read_lazy(lazy), flags, may_call, tell)
+            if not diff and copy is not None:
+                failures = write(source, copy, made, lambda n: tell(f"{n} files copied"))
     except InstrumentError as error:
         raise click.ClickException(str(error)) from error
 
@@ -112,11 +122,27 @@ def instrument(
     return Exit.FOUND if made.refused or failures else Exit.OK
 
 
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """A line on standard error that says what is being done, if that is a terminal."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield lambda text: status.update(printable(text))
+
+
+_SHOWN = 20
+"""Refusals that are told one by one."""
+
+
 def _tell(refused: tuple[Refusal, ...], failures: list[str]) -> None:
     """Say on standard error what was left out."""
-    for refusal in refused:
+    for refusal in refused[:_SHOWN]:
         at = f" at {refusal.site}" if refusal.site is not None else ""
         place = f"{refusal.check.span.file}:{refusal.check.span.line}"
         click.echo(f"{place}: {refusal.check.key} is not put in{at}: {refusal.reason}", err=True)
+    if len(refused) > _SHOWN:
+        more = counted(len(refused) - _SHOWN, "more check")
+        click.echo(f"{more} not put in: --format json lists them", err=True)
     for failure in failures:
         click.echo(f"not copied: {failure}", err=True)

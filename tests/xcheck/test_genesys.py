@@ -156,3 +156,9 @@ def test_a_model_that_is_none_completes_no_pass(genesys: PassCounter) -> None:
     report = genesys.compile(onnx.ModelProto().SerializeToString())
     assert report.ending is Ending.REJECTED
     assert report.completed == ()
+
+
+def test_an_operation_that_it_has_not_is_unsupported(genesys: PassCounter) -> None:
+    report = genesys.compile(model("MatMul", [(4, 3, 3, 2), (2,)], (4, 3, 3)))
+    assert report.ending is Ending.REJECTED
+    assert report.failure is not None and report.failure.unsupported

@@ -9,6 +9,7 @@ by zero on the way.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,15 +122,16 @@ class CppSource:
     """A C++ source or header; see ``places.SourceFile``."""
 
     source: bytes
-    device: dict[str, Scalar]
+    device: Mapping[str, Scalar]
+    may_call: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.lines = Lines(self.source)
         self.tree = parse(LANGUAGE, self.source)
 
     def place(self, check: Check, site: Site) -> list[Insertion]:
-        condition = CppWriter(self.device).condition(check.condition)
-        roots = {name for value in condition.values for name in names_read(value)}
+        condition = CppWriter(self.device, self.may_call).condition(check.condition)
+        roots = {name for value in condition.values for name in names_read(value, self.may_call)}
         region = self.region(site, roots)
         self.refuse(region, roots)
         node = region.node
@@ -305,7 +307,7 @@ class CppSource:
         )
 
 
-def names_read(expression: str) -> set[str]:
+def names_read(expression: str, may_call: frozenset[str] = frozenset()) -> set[str]:
     """The variables that a value's expression reads. Raises Untranslatable for an expression that
     is none, or that may change what the compiler does."""
     tree = parse(LANGUAGE, f"int f() {{ return ({expression}); }}".encode())
@@ -320,7 +322,7 @@ def names_read(expression: str) -> set[str]:
         if node.type == "call_expression":
             function = node.child_by_field_name("function")
             called = re.split(r"::|\.|->", text_of(function))[-1] if function is not None else ""
-            if not _PURE.fullmatch(called):
+            if not _PURE.fullmatch(called) and called not in may_call:
                 raise Untranslatable(
                     f"`{expression}` calls {called}, which may change what happens"
                 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -121,10 +121,13 @@ def plan(
     device: Mapping[str, Scalar],
     lazy: Sequence[Mapping[str, str]] = (),
     cxxflags: Sequence[str] = (),
+    may_call: Iterable[str] = (),
+    watch: Callable[[str], None] = lambda path: None,
 ) -> Plan:
-    """Find a place for every check. Raises InstrumentError for an instrumented file that was
-    changed since."""
-    return _Planner(checkout, checks, device, lazy, cxxflags).plan()
+    """Find a place for every check. ``may_call``: functions and methods that only look, so that
+    monitors may call them; ``watch`` is told each file before it is verified. Raises
+    InstrumentError for an instrumented file that was changed since."""
+    return _Planner(checkout, checks, device, lazy, cxxflags, frozenset(may_call), watch).plan()
 
 
 def write(
@@ -155,12 +158,16 @@ class _Planner:
         device: Mapping[str, Scalar],
         lazy: Sequence[Mapping[str, str]],
         cxxflags: Sequence[str],
+        may_call: frozenset[str],
+        watch: Callable[[str], None],
     ) -> None:
         self.checkout = checkout
         self.checks = checks
         self.device = dict(device)
         self.lazy = lazy
         self.cxxflags = cxxflags
+        self.may_call = may_call
+        self.watch = watch
         self.files: dict[str, _Placing] = {}
         self.refused: list[Refusal] = []
 
@@ -222,13 +229,17 @@ class _Planner:
         except OSError as error:
             raise NoPlace(error.strerror or str(error)) from error
         if suffix in _PYTHON:
-            return _Placing(path, data, python_source.PythonSource(data, self.device), "python")
+            source = python_source.PythonSource(data, self.device, self.may_call)
+            return _Placing(path, data, source, "python")
         if suffix in _CPP:
-            return _Placing(path, data, cpp_source.CppSource(data, self.device), "c++")
+            return _Placing(
+                path, data, cpp_source.CppSource(data, self.device, self.may_call), "c++"
+            )
         raise NoPlace("that file is neither Python nor C++")
 
     def finish(self, file: _Placing) -> Touched | None:
         """The file with all its checks; those with which it is no program any more are left out."""
+        self.watch(file.path)
         while file.found:
             after, spans = self.inserted(file)
             verdict = self.verify(file, after)
@@ -308,7 +319,9 @@ class _Planner:
 
     def names(self, check: Check) -> list[str]:
         """The expressions that a check reads, in the order in which the recorder sees them."""
-        condition = python_source.PythonWriter(self.device).condition(check.condition)
+        condition = python_source.PythonWriter(self.device, self.may_call).condition(
+            check.condition
+        )
         return [
             f"before {value}" if name in condition.before else value
             for value, name in condition.pairs

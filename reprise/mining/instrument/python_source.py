@@ -11,6 +11,7 @@ import ast as python
 import builtins
 import keyword
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,14 +128,15 @@ class PythonSource:
     """A Python file; see ``places.SourceFile``."""
 
     source: bytes
-    device: dict[str, Scalar]
+    device: Mapping[str, Scalar]
+    may_call: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.lines = Lines(self.source)
         self.tree = parse(LANGUAGE, self.source)
 
     def place(self, check: Check, site: Site) -> list[Insertion]:
-        condition = PythonWriter(self.device).condition(check.condition)
+        condition = PythonWriter(self.device, self.may_call).condition(check.condition)
         roots = {name for value in condition.values for name in names_read(value)}
         region = self.region(site, roots)
         node = region.node
@@ -305,11 +307,19 @@ class _Leaves(python.NodeTransformer):
         self.writer = writer
         self.before = before
 
+    def only_looks(self, node: python.AST) -> bool:
+        match node:
+            case python.Call(python.Name(function)) | python.Call(python.Attribute(attr=function)):
+                return function in self.writer.may_call | _PURE
+            case python.Call() | python.NamedExpr() | python.Await() | python.Yield():
+                return False
+        return True
+
     def visit(self, node: python.AST) -> python.AST:
         match node:
             case python.Name() | python.Attribute() | python.Subscript():
                 text = python.unparse(node)
-                if any(isinstance(n, (python.Call, python.NamedExpr)) for n in python.walk(node)):
+                if not all(self.only_looks(inner) for inner in python.walk(node)):
                     raise Untranslatable(f"`{text}` makes a call, which may change what happens")
                 return python.Name(Writer.read(self.writer, text, self.before))
             case python.Call(python.Name(function), _, []) if function in _PURE:
@@ -317,6 +327,8 @@ class _Leaves(python.NodeTransformer):
                 return python.parse(f"{function}({inner})", mode="eval").body
             case python.Call():
                 text = python.unparse(node)
+                if all(self.only_looks(inner) for inner in python.walk(node)):
+                    return python.Name(Writer.read(self.writer, text, self.before))
                 raise Untranslatable(f"`{text}` makes a call, which may change what happens")
             case python.Tuple() | python.List() | python.operator() | python.unaryop():
                 return self.generic_visit(node)

@@ -38,10 +38,12 @@ class Condition:
 
 @dataclass
 class Writer(ABC):
-    """Writes a condition in one language. Collects the values that it reads in ``reads``: the
-    expression with whether it is read before the statement, to the name that stands for it."""
+    """Writes a condition in one language. ``may_call``: functions and methods that only look.
+    Collects the values that it reads in ``reads``: the expression with whether it is read before
+    the statement, to the name that stands for it."""
 
     device: Mapping[str, Scalar]
+    may_call: frozenset[str] = frozenset()
     reads: dict[tuple[str, bool], str] = field(default_factory=dict)
 
     # --- what languages differ in ---------------------------------------------------------------

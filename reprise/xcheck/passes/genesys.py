@@ -38,6 +38,11 @@ CHECKOUTS = {"codelets": "REPRISE_GENESYS_CODELETS", "polymath": "REPRISE_GENESY
 _UNUSED = ("torch", "torchvision", "PIL")
 """Packages that codelets imports for generating data, which no compilation uses."""
 
+_SAYS_SO = (
+    "is not currently included in PolyMath",
+    "operations which are unsupported by the target architecture",
+)
+
 
 class Runner:
     """Compiles for one configuration. The architecture is built anew for each model."""
@@ -95,7 +100,8 @@ class Runner:
         return ()
 
     def is_unsupported(self, error: Exception) -> bool:
-        return "is not currently included in PolyMath" in str(error)
+        text = str(error)
+        return any(words in text for words in _SAYS_SO)
 
 
 class _Configuration(dict[str, Any]):

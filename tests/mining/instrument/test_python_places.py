@@ -201,3 +201,13 @@ def test_a_file_that_python_cannot_compile_is_checked_by_the_grammar(workshop: W
     workshop.put({"a.py": "x = 1\nprint x\n"})
     (file,) = workshop.make(monitor('value("x") == 1', "a.py:1")).touched
     assert file.verified == "tree-sitter"
+
+
+def test_methods_that_only_look_are_called_if_somebody_says_so(workshop: Workshop) -> None:
+    source = "class C:\n    def get(self, n): return self\n    extent = 8\nx = C()\n"
+    workshop.put({"a.py": source})
+    rules = monitor('value("x.get(1).extent + 1") % 3 == 0', "a.py:4")
+    assert "makes a call" in workshop.plan(rules).refused[0].reason
+    made = workshop.make(rules, may_call=["get"])
+    assert made.refused == ()
+    assert workshop.python() == {"m": "satisfied"}
