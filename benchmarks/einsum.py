@@ -123,7 +123,9 @@ def _ours(name: str, count: int, options: Options, seed: int, *, usual: bool = F
         for line in block.splitlines():
             document = json.loads(line)
             for place, definition in enumerate((allowed, LOOSE | allowed, NUMPY | allowed)):
-                good[place] += not problems(document, definition, options.ranks[1])
+                if not problems(document, definition, options.ranks[1]):
+                    good[place:] = [number + 1 for number in good[place:]]  # looser ones follow
+                    break
     return Row(name, count, seconds, *(number / count for number in good))
 
 
@@ -172,7 +174,7 @@ def _grammar(name: str, options: argparse.Namespace, low: int, high: int, letter
         def generate(count: int) -> tuple[list[str], float]:
             command = [
                 tools / "grammarinator-generate", "EinsumGenerator.EinsumGenerator",
-                "--sys-path", folder, "-d", "20", "-n", str(count), "--stdout",
+                "--sys-path", folder, "-j", "1", "-d", "20", "-n", str(count), "--stdout",
                 "--random-seed", str(options.seed),
             ]  # fmt: skip
             before = _children()
