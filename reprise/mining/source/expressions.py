@@ -145,7 +145,7 @@ class Reader:
         if node.type not in ("identifier",):
             notes.operators.add("path")
         expr = value_of(source)
-        notes.values[shown(expr)] = _last_name(node)
+        notes.values[shown(expr)] = last_name(node)
         return expr
 
     def arithmetic(self, node: Node, notes: Translation) -> ast.Expr:
@@ -398,11 +398,11 @@ def _invoked(node: Node) -> set[str]:
     """The names of the functions that are called again when a value is asked for."""
     found = {name for child in node.named_children for name in _invoked(child)}
     if node.type in ("call", "call_expression"):
-        found.add(_last_name(node))
+        found.add(last_name(node))
     return found
 
 
-def _last_name(node: Node) -> str:
+def last_name(node: Node) -> str:
     """The name that says most about a value: ``bandwidth`` of ``self.bandwidth`` and
     ``bandwidth()``."""
     match node.type:
@@ -411,11 +411,11 @@ def _last_name(node: Node) -> str:
         case "field_expression":
             return text(_field(node, "field"))
         case "call" | "call_expression":
-            return _last_name(_field(node, "function"))
+            return last_name(_field(node, "function"))
         case "subscript":
-            return _last_name(_field(node, "value"))
+            return last_name(_field(node, "value"))
         case "subscript_expression":
-            return _last_name(_field(node, "argument"))
+            return last_name(_field(node, "argument"))
         case "qualified_identifier":
             return text(node).rpartition("::")[2]
     return text(node)

@@ -14,11 +14,15 @@ from reprise.mining.source.facts import FileFacts
 MOST_NEAR = 3
 """Names suggested for a keyword."""
 
+_ELSEWHERE = frozenset(
+    ("assert_compare", "attributes", "condition_text", "converter_table", "element_bits")
+)
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,60}")
 
 
 def unseen(extractor: Extractor, files: Mapping[str, FileFacts]) -> list[str]:
-    """Keywords that no site has. Macros made from others (``ICHECK_EQ``) are not looked for."""
+    """Keywords that no site has. Not asked of sets that other facts come from, nor of macros made
+    from others (``ICHECK_EQ``)."""
     seen: set[str] = set()
     for facts in files.values():
         seen.update(str(row[3]) for row in facts.rows.get("captured", ()))
@@ -26,7 +30,7 @@ def unseen(extractor: Extractor, files: Mapping[str, FileFacts]) -> list[str]:
     wanted = {
         name
         for group, names in extractor.keywords.items()
-        if group != "assert_compare"
+        if group not in _ELSEWHERE
         for name in names
     }
     return sorted(wanted - seen)
@@ -44,6 +48,7 @@ class Names:
     """The names of a checkout, to look for such as are like a keyword."""
 
     def __init__(self, counted: Mapping[str, int]) -> None:
+        self.known = frozenset(counted)
         self.ordered = sorted(counted, key=lambda name: (-counted[name], name))
         self.folded: dict[str, str] = {}
         for name in self.ordered:
@@ -53,7 +58,7 @@ class Names:
         """The names most like ``keyword``: itself if it is one, those spelt nearly so, else those
         with the same words in them."""
         bare = keyword.lower().replace("_", "")
-        if keyword in self.folded.values():
+        if keyword in self.known:
             return [keyword]
         if bare in self.folded:
             return [self.folded[bare]]

@@ -24,6 +24,7 @@ from reprise.mining.source.expressions import (
     Untranslatable,
     conjuncts,
     flat,
+    last_name,
     negated,
     shown,
     text,
@@ -55,6 +56,8 @@ BEFORE = "before "
 """Starts a text in ``values`` that is to be evaluated before the site's statement."""
 
 _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_PROOFS = {"proves": 1, "proves_equal": 2, "proves_zero": 1}
+"""Keyword sets of functions that prove a condition, and how many arguments they take."""
 _ACTS = re.compile(
     "(?i:add|alloc|append|close|create|delete|emit|emplace|erase|extend|fread|fwrite|init|insert"
     "|load|make_unique|malloc|mutate|next|open|parse|pop|push|put|read|register|remove|replace"
@@ -321,6 +324,8 @@ class _Site:
             self.add("literal", found, int(found))
         for value, name in notes.values.items():
             self.add("mentions", found, value, name)
+            if name in self.file.miner.extractor.device and name != found:
+                self._definition(name, value)
 
     def _definition(self, name: str, found: str) -> None:
         definition = self.file.definition(name, self.node.start_byte)
@@ -382,8 +387,15 @@ class _Site:
     def _conditions(self, whole: Node, holds: bool) -> None:
         for node, positive in conjuncts(whole, holds):
             notes = Translation()
+            proved = self._proved(node) if positive else None
+            if proved is not None and proved[0] == "proves":
+                self._conditions(proved[1][0], True)
+                continue
             try:
-                condition = self.reader.condition(node, notes)
+                if proved is None:
+                    condition = self.reader.condition(node, notes)
+                else:
+                    condition = self._equal(proved[1], notes)
             except Untranslatable as error:
                 written = flat(node)[:MOST_TEXT]
                 self.add("untranslated", "condition", written, str(error))
@@ -405,6 +417,29 @@ class _Site:
 
         for condition, notes in conditions(string, self.reader, find):
             self._condition(condition, notes)
+
+    def _proved(self, node: Node) -> tuple[str, list[Node]] | None:
+        """The keyword set and arguments of a call that is true only if its argument holds, such as
+        ``analyzer.can_prove(a % b == 0)``. (If it is false, nothing follows.)"""
+        arguments = node.child_by_field_name("arguments")
+        if node.type not in ("call", "call_expression") or arguments is None:
+            return None
+        name = last_name(node)
+        given = [child for child in arguments.named_children if child.type != "comment"]
+        for group, count in _PROOFS.items():
+            if name in self.file.miner.extractor.keywords.get(group, ()) and len(given) == count:
+                self.add("captured", "proof", 0, name)
+                return group, given
+        return None
+
+    def _equal(self, nodes: Sequence[Node], notes: Translation) -> ast.Condition:
+        """That two expressions are equal, or that one is 0."""
+        sides = [self.reader.expression(node, notes) for node in nodes]
+        if len(sides) == 1:
+            sides.append(ast.Number(0))
+            notes.operators.add("number")
+        notes.operators.add("==")
+        return ast.Comparison(tuple(sides), ("==",))
 
     def _compared(self, macro: str) -> None:
         """``ICHECK_EQ(left, right)``."""

@@ -209,3 +209,20 @@ def test_classes_follow_what_a_guard_is_about(mined: Mine) -> None:
         "execution_safety",
         "hardware_feasibility",
     ]
+
+
+def test_what_is_proved_holds_and_what_is_not_proved_may(mined: Mine) -> None:
+    settings = SETTINGS.replace(
+        "[values]", 'proves = ["can_prove"]\nproves_equal = ["same"]\n[values]'
+    )
+    code = """
+if not analyzer.can_prove(a % b == 0):
+    raise ValueError()
+assert same(c % d, 0)
+if analyzer.can_prove(e % f == 0):
+    raise ValueError()
+"""
+    assert assertions(mined({"a.py": code}, settings=settings)) == [
+        'value("a") % value("b") == 0',
+        'value("c") % value("d") == 0',
+    ]
