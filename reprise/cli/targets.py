@@ -122,6 +122,12 @@ def _row(state: dict[str, Any]) -> tuple[str, ...]:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the support table to this file, not to standard output.",
 )
+@click.option(
+    "--signatures",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Try the operators of this file instead (reprise mine signatures); may be repeated.",
+)
 @text_or_json
 def probe(
     name: str,
@@ -130,6 +136,7 @@ def probe(
     instances: int,
     jobs: int,
     out: Path | None,
+    signatures: tuple[Path, ...],
     form: str,
 ) -> int:
     """Run programs of one node on TARGET: every operator with every choice of element types.
@@ -144,7 +151,13 @@ def probe(
     from reprise.targets.probe import probe as run_probe
 
     report = run_probe(
-        parse_target(name), ops, seed=seed, instances=instances, jobs=jobs, progress=_progress
+        parse_target(name),
+        ops,
+        seed=seed,
+        instances=instances,
+        jobs=jobs,
+        progress=_progress,
+        signatures=signatures,
     )
     table = report.support.text()
     if out is not None:

@@ -78,6 +78,21 @@ def opset_of(ops: Sequence[str], usual: int = USUAL_OPSET) -> int:
     return max([usual, *needed])
 
 
+@cache
+def versions_of(op: str, usual: int = USUAL_OPSET) -> tuple[int, ...]:
+    """The opset at which an operator is applied, and those above it that define it anew: another
+    node may raise the opset of the model that both are in."""
+    domain, name = parts(op)
+    first = opset_of([op], usual)
+    if domain:
+        return (first,)
+    from onnx import defs
+
+    history = defs.get_all_schemas_with_history()
+    later = {s.since_version for s in history if (s.domain, s.name) == ("", name)}
+    return (first, *sorted(v for v in later if v > first))
+
+
 def definition_of(op: str, opset: int) -> Definition | None:
     """The definition in force at an opset of the main domain; other domains are taken as they
     are newest."""
@@ -111,10 +126,11 @@ def operands_of(
     formals = schema.inputs
     for i in range(max(count, len(formals))):
         formal = formals[i] if i < len(formals) else None
-        value = None if formal is None else attributes.get(formal.name)
+        # In signatures a name in capitals would be a variable.
+        value = None if formal is None else attributes.get(formal.name.lower())
         if formal is not None and value is not None and formal.name not in schema.attributes:
             dtype = formal_dtypes(frozenset(formal.types))[0]
-            yield Stored(formal.name, np.array(value, numpy_dtype(dtype)), dtype)
+            yield Stored(formal.name.lower(), np.array(value, numpy_dtype(dtype)), dtype)
         else:
             yield i if i < count else None
 
@@ -240,7 +256,8 @@ def _line(error: Exception) -> str:
 
 class OnnxResults:
     """Result types of ONNX's own operators, asked of ONNX and kept: the same question is answered
-    from memory. An answer with an unknown extent is no answer."""
+    from memory. An answer with an unknown extent is no answer, nor is one that a later version of
+    the operator does not give too."""
 
     def __init__(self, opset: int = USUAL_OPSET, most: int = 1 << 14) -> None:
         self.opset = opset
@@ -271,13 +288,18 @@ class OnnxResults:
         operands: Sequence[TensorType | None],
         attributes: Mapping[str, Attribute],
     ) -> list[TensorType] | str:
-        model = model_of(op, operands, attributes, opset_of([op], self.opset))
-        if model is None:
-            return "ONNX has no such operator"
-        try:
-            types = infer_results(model)
-        except Refused as error:
-            return str(error)
-        if any(type.dtype is None or type.elements is None for type in types):
-            return "the results do not follow from types alone"
-        return types
+        answer: list[TensorType] | None = None
+        for opset in versions_of(op, self.opset):
+            model = model_of(op, operands, attributes, opset)
+            if model is None:
+                return "ONNX has no such operator"
+            try:
+                types = infer_results(model)
+            except Refused as error:
+                return str(error)
+            if any(type.dtype is None or type.elements is None for type in types):
+                return "the results do not follow from types alone"
+            if answer is not None and answer != types:
+                return f"its results are others from opset {opset} on"
+            answer = types
+        return answer or []

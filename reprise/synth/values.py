@@ -257,6 +257,8 @@ KINDS: dict[str, Draw] = {
     "index_tuple": _tuples(distinct=False),
     "distinct_tuple": _tuples(distinct=True),
     "class_index": _indices(_classes),
+    "channel_index": _indices(lambda use: _extent(use.first, 1)),
+    "last_index": _indices(lambda use: _extent(use.first, -1)),
     "batch_index": _indices(lambda use: _extent(use.first, 0)),
     "row_index": _indices(_second_rows),
     "key_length": _key_lengths,

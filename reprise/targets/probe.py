@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from random import Random
 
 from reprise.data import data_path
 from reprise.facts.facts import entity_facts
+from reprise.facts.onnx_apply import OnnxResults
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
 from reprise.lang.ruleset import load_rules
@@ -135,14 +137,20 @@ def probe(
     jobs: int = 1,
     limits: Limits | None = None,
     progress: Callable[[str], None] = lambda op: None,
+    signatures: Sequence[Path] = (),
 ) -> Report:
-    """Try ``ops`` (all, if there are none). Raises TargetError if the target does not work, and
-    OptionsError for an unknown operator."""
+    """Try ``ops`` (all, if there are none; those of ``signatures``, if files with operators of
+    their own are given). Raises TargetError if the target does not work, RulesError if a file
+    cannot be read, and OptionsError for an unknown operator."""
+    known = Signatures.load(signatures, OnnxResults())
+    if signatures and not ops:
+        shipped = set(Signatures.load())
+        ops = [op for op in known if op not in shipped]
     options = Options(include=frozenset(ops), dtypes=dict.fromkeys(PROBED, 1))
     files = target_rules(target.name)
-    rules = load_rules([data_path("rules/std"), *files])
+    rules = load_rules([data_path("rules/std"), *files, *signatures])
     names = forbidden(rules, files)
-    vocabulary = Vocabulary(rules, Signatures.load(), options)
+    vocabulary = Vocabulary(rules, known, options)
     mode = target.modes[-1]
     lower = lowering(target.lowering)
     with WorkerPool(target, jobs, limits or Limits(seconds=120)) as pool:

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from reprise.data import data_path
 from reprise.lang.ruleset import RuleSet
@@ -39,17 +40,18 @@ class Support:
 
     @classmethod
     def load(cls, target: str, folder: Path | None = None) -> Support:
-        """The table of the target called ``target``; an empty one if there is none (targets from
-        elsewhere). Raises tomllib.TOMLDecodeError, KeyError."""
-        path = (folder or data_path("rules") / "targets") / f"{target}.toml"
+        """The table of the target called ``target``, with that of operators which only have mined
+        signatures (``NAME.mined.toml``) if there is one; an empty one if there is none (targets
+        from elsewhere). Raises tomllib.TOMLDecodeError, KeyError."""
+        place = folder or data_path("rules") / "targets"
+        path = place / f"{target}.toml"
         if not path.is_file():
             return cls(target)
         data = tomllib.loads(path.read_text("utf-8"))
-        table = {
-            (op, read_dtypes(dtypes)): reason
-            for op, reasons in data["unsupported"].items()
-            for dtypes, reason in reasons.items()
-        }
+        table = _read(data)
+        mined = place / f"{target}.mined.toml"
+        if mined.is_file():
+            table |= _read(tomllib.loads(mined.read_text("utf-8")))
         measured = (data["versions"], data["mode"], data["seed"], data["instances"])
         return cls(data["target"], *measured, table)
 
@@ -82,10 +84,19 @@ class Support:
         last = ""
         for (op, dtypes), reason in sorted(self.table.items(), key=lambda e: _order(e[0])):
             if op != last:
-                lines += ["", f"[unsupported.{op}]"]
+                name = _quoted(op) if "." in op else op
+                lines += ["", f"[unsupported.{name}]"]
                 last = op
             lines.append(f"{_quoted(show_dtypes(dtypes))} = {_quoted(reason)}")
         return "\n".join(lines) + "\n"
+
+
+def _read(data: Mapping[str, Any]) -> dict[Key, str]:
+    return {
+        (op, read_dtypes(dtypes)): reason
+        for op, reasons in data["unsupported"].items()
+        for dtypes, reason in reasons.items()
+    }
 
 
 def target_rules(target: str) -> list[Path]:

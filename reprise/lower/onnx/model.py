@@ -24,7 +24,7 @@ from onnx import (
     numpy_helper,
 )
 
-from reprise.facts.onnx_apply import domain_version, opset_of, parts
+from reprise.facts.onnx_apply import domain_version, is_foreign, opset_of, parts
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lang.dtypes import DTYPES
 from reprise.lower.onnx.call import Call, OnnxNode, Ref
@@ -211,7 +211,8 @@ class Writer:
 
 _SAYS_ALL = frozenset({"MeanVarianceNormalization"})
 """Operators that shape inference refuses without their optional attributes (onnx 1.23: the body
-of the function refers to an attribute that is not there)."""
+of the function refers to an attribute that is not there). ONNX's own operators, whose result types
+are asked of inference, say all too: STFT's inference takes another default than its schema."""
 
 
 def _write_attributes(node: NodeProto, attributes: dict[str, Any], found: Spec) -> None:
@@ -221,7 +222,8 @@ def _write_attributes(node: NodeProto, attributes: dict[str, Any], found: Spec) 
         kind = found.attributes.get(name)
         if value is None or kind is None:
             continue
-        if found.defaults.get(name) == value and found.op not in _SAYS_ALL:
+        says_all = found.op in _SAYS_ALL or is_foreign(found.op)
+        if found.defaults.get(name) == value and not says_all:
             continue
         attribute = node.attribute.add(name=name, type=kind)
         if kind == _INT:

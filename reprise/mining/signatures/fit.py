@@ -159,15 +159,16 @@ def _int_domain(
     attribute: RawAttribute, pairs: Sequence[tuple[Trial, Any]], refused: set[Any], operand: str
 ) -> Domain:
     """An axis, a flag, or a few numbers. A flag is what is 0 or 1 by default and was never
-    refused for being something else: what other numbers mean, nobody says. Nor what negative
-    ones do that count no axes."""
+    refused for being something else (or just as 1 is): what other numbers mean, nobody says. Nor
+    what negative ones do that count no axes."""
     first = [(len(t.shapes[0]), v) for t, v in pairs if t.shapes and t.shapes[0] is not None]
     beyond = {v for v in refused if isinstance(v, int) and v not in (0, 1)}
     inside = bool(first) and all(-rank <= v < rank for rank, v in first)
     if inside and beyond and min(v for _, v in first) < 0:
         return Domain(axis=f"axis({{}}, {operand}.rank)")
     seen = sorted({v for _, v in pairs if abs(v) <= 8})
-    if attribute.default in (0, 1) and not beyond and set(seen) - {0, 1}:
+    alike = not beyond or (attribute.default == 0 and 1 in refused)
+    if attribute.default in (0, 1) and alike and set(seen) - {0, 1}:
         return Domain(_range([v for v in seen if v in (0, 1)] or [1]))
     return Domain(_range([v for v in seen if v >= 0] or seen))
 

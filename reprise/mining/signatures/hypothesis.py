@@ -156,10 +156,7 @@ class Hypothesis:
         where += [
             f"not present({o.name})"
             for i, o in enumerate(raw.operands)
-            if o.optional
-            and i not in self.layouts
-            and o.name not in self.stored
-            and any(later in self.layouts for later in range(i + 1, len(raw.operands)))
+            if o.optional and i not in self.layouts and o.name not in self.stored
         ]
         if where:
             lines.append(f"where {', '.join(where)}")

@@ -157,7 +157,7 @@ class _Search:
         chosen: dict[str, Attribute] = {}
         for attribute in self.raw.attributes:
             if attribute.required:
-                value = self._value(attribute, ())
+                value = self._value(attribute, (1, 1, 1, 2, 2, 2))
                 if value is not None:
                     chosen[attribute.name] = value
         for i in self.stored:
@@ -192,7 +192,9 @@ class _Search:
             case "float":
                 return rng.choice(_FLOATS)
             case "sym" | "dtype":
-                return rng.choice(attribute.choices) if attribute.choices else None
+                likely = attribute.sure if rng.random() < 0.7 else attribute.choices
+                choices = likely or attribute.choices
+                return rng.choice(choices) if choices else None
             case "ints":
                 length = rng.choice([1, 1, 2, 2, 3, 4, *near[:2]])
                 if rng.random() < 0.5:
