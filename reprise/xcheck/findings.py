@@ -226,6 +226,7 @@ _FOUND = {
     Verdict.COMPILED: "accepted",
     Verdict.VALID_REJECTED: "rejected",
     Verdict.REJECTED: "rejected",
+    Verdict.INTERNAL: "rejected",
 }
 _SECONDS = 120
 

@@ -1,8 +1,8 @@
 """What became of a model that was made for a constraint.
 
 A model that violates a constraint should be rejected with an error; a valid one should compile.
-What differs from that is a finding; so is a compiler that dies, hangs or takes too much memory,
-whatever the model.
+What differs from that is a finding; so is a compiler that dies, hangs, takes too much memory or
+fails for a reason of its own, whatever the model.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Verdict(Enum):
     CRASHED = "crashed"
     HANG = "hang"
     MEMORY = "memory"
+    INTERNAL = "internal"  # rejected by an error of the compiler's own
     VALID_REJECTED = "valid_rejected"  # rejected, though every constraint holds
     REJECTED = "rejected"  # as it should be
     COMPILED = "compiled"  # a valid model, as it should be
@@ -41,20 +42,37 @@ class Verdict(Enum):
 
 
 _FINDINGS = frozenset(
-    {Verdict.ACCEPTED, Verdict.CRASHED, Verdict.HANG, Verdict.MEMORY, Verdict.VALID_REJECTED}
+    {
+        Verdict.ACCEPTED,
+        Verdict.CRASHED,
+        Verdict.HANG,
+        Verdict.MEMORY,
+        Verdict.INTERNAL,
+        Verdict.VALID_REJECTED,
+    }
 )
 _WORDS = {
     Verdict.ACCEPTED: "accepted silently though a constraint is violated",
     Verdict.CRASHED: "crashed",
     Verdict.HANG: "no end within the time limit",
     Verdict.MEMORY: "over the memory limit",
+    Verdict.INTERNAL: "rejected by an internal error",
     Verdict.VALID_REJECTED: "valid model rejected",
     Verdict.REJECTED: "rejected with an error",
     Verdict.COMPILED: "valid model compiled",
     Verdict.UNSUPPORTED: "valid model not supported",
     Verdict.UNASKED: "not asked",
 }
-_WARNS = re.compile(r"\bwarn|\bexceed|\boverflow|\btoo (large|big)\b", re.I)
+_WARNS = re.compile(r"\bexceed|\boverflow|\btoo (large|big)\b|\bout of memory\b", re.I)
+"""Words of a log in which an accepted model's size or type is questioned."""
+_INTERNAL = frozenset(
+    {
+        *("AssertionError", "AttributeError", "IndexError", "InternalError", "KeyError"),
+        *("NameError", "RecursionError", "ScheduleError", "SystemError", "UnboundLocalError"),
+        "ZeroDivisionError",
+    }
+)
+"""Exceptions that say that the compiler lost its way, not that the model is at fault."""
 _MESSAGE = 300
 
 
@@ -83,7 +101,8 @@ def outcome(report: StageReport, *, valid: bool) -> Outcome:
         case Ending.REJECTED if valid:
             verdict = Verdict.UNSUPPORTED if unsupported else Verdict.VALID_REJECTED
         case Ending.REJECTED:
-            verdict = Verdict.REJECTED
+            internal = failure is not None and failure.type.rpartition(".")[2] in _INTERNAL
+            verdict = Verdict.INTERNAL if internal else Verdict.REJECTED
         case Ending.CRASHED:
             verdict = Verdict.CRASHED
         case Ending.HANG:
