@@ -96,7 +96,16 @@ def given(hardware: Sequence[Path], docs: Sequence[Path]) -> Given:
             if rule.head.relation == "hw" and not rule.body and len(rule.head.terms) == 3:
                 terms = [t.value for t in rule.head.terms if isinstance(t, core.Const)]
                 if len(terms) == 3 and rule.span is not None:
-                    facts.append(("hardware", (str(terms[1]), _plain(terms[2]), _where(rule))))
+                    facts.append(
+                        (
+                            "hardware",
+                            (
+                                str(terms[1]),
+                                _plain(terms[2]),
+                                _where(rule, rules.sources[rule.span.file]),
+                            ),
+                        )
+                    )
     documents = [load_rules([path]) for path in docs]
     for path, rules in zip(docs, documents, strict=True):
         facts += _documented(rules, path)
@@ -108,9 +117,12 @@ def _plain(value: core.Value) -> int | str:
     return value if isinstance(value, int) else str(value)
 
 
-def _where(rule: core.Rule) -> str:
+def _where(rule: core.Rule, text: str) -> str:
+    """What the comment beside a fact says it is from; else its line."""
     assert rule.span is not None
-    return f"{Path(rule.span.file).name}:{rule.span.line}"
+    line = text.splitlines()[rule.span.line - 1]
+    comment = line.partition("//")[2].partition(";")[0].strip()
+    return comment or f"{Path(rule.span.file).name}:{rule.span.line}"
 
 
 def _documented(rules: RuleSet, path: Path) -> Iterator[tuple[str, Row]]:

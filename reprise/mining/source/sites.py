@@ -75,6 +75,7 @@ _SCOPES = {
         (assignment_expression left: (identifier) @name operator: "=" right: (_) @value) @definition
     """,
 }
+_DEEP = "an expression that is nested too deeply"
 _ERRORS = "[(ERROR) (MISSING)] @error"
 
 
@@ -139,7 +140,10 @@ class _File:
         for number, match in enumerate(kept):
             self.numbers[match.node.start_byte, match.node.end_byte] = number
         for number, match in enumerate(kept):
-            _Site(self, number, match).read()
+            try:
+                _Site(self, number, match).read()
+            except RecursionError:  # thousands of operators in one expression
+                self.add("untranslated", number, "condition", flat(match.node)[:MOST_TEXT], _DEEP)
 
     @cached_property
     def _scopes(self) -> tuple[list[tuple[int, int]], dict[str, list[_Definition]]]:
@@ -313,7 +317,8 @@ class _Site:
         self.add("expression", "result", found)
         self._notes(found, notes)
 
-    def _notes(self, found: str, notes: Translation) -> None:
+    def _notes(self, found: str, notes: Translation, follow: bool = True) -> None:
+        """What an expression is made of. ``follow``: look for definitions of device variables."""
         for operator in sorted(notes.operators):
             self.add("uses", found, operator)
         for function in sorted(notes.invoked):
@@ -324,7 +329,7 @@ class _Site:
             self.add("literal", found, int(found))
         for value, name in notes.values.items():
             self.add("mentions", found, value, name)
-            if name in self.file.miner.extractor.device and name != found:
+            if follow and name in self.file.miner.extractor.device:
                 self._definition(name, value)
 
     def _definition(self, name: str, found: str) -> None:
@@ -338,7 +343,7 @@ class _Site:
         except Untranslatable:
             return
         self.add("defined_as", found, value)
-        self._notes(value, notes)
+        self._notes(value, notes, follow=False)
 
     def _arguments(self, node: Node) -> None:
         position = 0

@@ -62,6 +62,14 @@ def test_latin_1_is_read(mined: Mine) -> None:
     ]
 
 
+def test_an_expression_that_is_too_deep_is_listed(mined: Mine) -> None:
+    long, deep = "+".join(["a"] * 5000), "(" * 3000 + "a" + ")" * 3000
+    text = f"assert {long} == 0\nassert {deep} == 1\nassert b > 1\n"
+    found = mined({"a.py": text}, settings=SETTINGS)
+    assert 'value("b") > 1' in assertions(found)
+    assert "an expression that is nested too deeply" in {u.why for u in found.derived.unused}
+
+
 def test_an_empty_checkout_gives_an_empty_file(mined: Mine) -> None:
     found = mined({}, settings=SETTINGS)
     assert not found.files
