@@ -69,3 +69,7 @@
   name: (identifier) @name
   superclasses: (argument_list [(identifier) @base (attribute attribute: (identifier) @base)])
   (#not-any-of? @name $converter_table)) @site.class
+
+(class_definition
+  name: (identifier) @name
+  (#not-any-of? @name $converter_table)) @site.class

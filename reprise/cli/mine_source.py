@@ -100,7 +100,6 @@ def source(
     for line in [*(unused_lines(mined) if unused else ()), *summary(mined)]:
         click.echo(line, err=output is None)
     if output is not None:
-        click.echo(
-            f"{counted(len(mined.derived.found), 'declaration')} written to {output}", err=True
-        )
+        written = len(mined.derived.found) + mined.derived.beyond.constraints
+        click.echo(f"{counted(written, 'declaration')} written to {output}", err=True)
     return Exit.OK

@@ -31,6 +31,7 @@ class Layout:
 
     languages: tuple[str, ...]
     include: tuple[str, ...]
+    exclude: tuple[str, ...]
     files: tuple[Source, ...]
 
 
@@ -43,7 +44,9 @@ def layout(checkout: Path) -> Layout:
         "", "new", tuple(SUFFIXES), ("**",), (), "file", {}, {}, {}, {}, {}, checkout / FILE
     )
     found, _ = sources(checkout, everything, MOST_BYTES)
-    files = [source for source in found if not _ELSEWHERE.search(source.path)]
+    elsewhere = {source.path: _ELSEWHERE.search(source.path) for source in found}
+    files = [source for source in found if elsewhere[source.path] is None]
+    exclude = sorted({f"**/{where[2]}/**" for where in elsewhere.values() if where is not None})
     if not files:
         endings = ", ".join(end for ends in SUFFIXES.values() for end in ends[:1])
         raise ScaffoldError(f"{checkout}: there is no source here ({endings}, …)")
@@ -59,7 +62,7 @@ def layout(checkout: Path) -> Layout:
     if not include or folders[""] * 5 > whole:
         include = ("**",)
     kept = [s for s in files if s.language in languages]
-    return Layout(languages, include, tuple(kept))
+    return Layout(languages, include, tuple(exclude), tuple(kept))
 
 
 def scaffold(
@@ -89,7 +92,7 @@ def extractor_text(name: str, where: Layout | None, found: Suggestions | None) -
         f'target = "{name.replace("-", "_")}"',
         f"languages = {_list(languages)}",
         f"include = {_list(include)}",
-        'exclude = ["**/test*/**", "**/third_party/**", "**/3rdparty/**"]',
+        f"exclude = {_list(where.exclude if where else ('**/tests/**',))}",
         'pass = "file"  # or "function", "class": what names the pass that a site belongs to',
         "",
         "[keywords]",

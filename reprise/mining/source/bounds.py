@@ -3,6 +3,8 @@ and as declarations. Their relations are declared in ``rules/mining/findings.rul
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 from reprise.data import data_path
 from reprise.datalog import Database
 from reprise.lang import ast
+from reprise.lang.display import counted
 from reprise.lang.format import show
 from reprise.lang.ruleset import load_rules
 
@@ -71,6 +74,26 @@ class Beyond:
     sizes: tuple[SizeBound, ...] = ()
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def constraints(self) -> int:
+        """How many constraints are written."""
+        return len(self.attributes) + len(self.sizes)
+
+    def summary(self) -> Iterator[str]:
+        """A line for each template, for people."""
+        constraints = Counter(b.template for b in (*self.attributes, *self.sizes))
+        findings = Counter(f.template for f in self.findings)
+        for template in sorted({*constraints, *findings}):
+            parts = [
+                counted(n, noun)
+                for n, noun in (
+                    (constraints[template], "constraint"),
+                    (findings[template], "finding"),
+                )
+                if n
+            ]
+            yield f"{template}: {', '.join(parts)}"
+
 
 def collect(
     database: Database,
@@ -124,7 +147,7 @@ def declarations(
         ops, attribute, must = _guarded(bound)
         doc, lines = _of_attribute(bound, ops, attribute, must)
         yield _constraint(
-            name(f"{target}_{bound.op}_{bound.attribute}"),
+            name(f"{target}_{_snake(bound.op)}_{bound.attribute}"),
             "parameter_bound",
             doc,
             meta(bound),
@@ -201,3 +224,8 @@ def _spellings(op: str) -> tuple[str, ...]:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _snake(op: str) -> str:
+    """``IsInf`` as ``is_inf``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", op).lower()

@@ -33,6 +33,7 @@ def summary(mined: Mined) -> list[str]:
         table.append([*key, *(str(n) for n in [*numbers, *(row[level] for level in levels)])])
     return [
         *_aligned(table),
+        *mined.derived.beyond.summary(),
         *(
             f"{template}: {counted(n, 'condition')} gave nothing (--unused lists them)"
             for template, n in sorted(unused.items())

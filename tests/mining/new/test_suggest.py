@@ -75,6 +75,7 @@ def test_where_a_checkout_has_its_sources(checkout: Path) -> None:
     found = layout(checkout)
     assert found.languages == ("python", "cpp")
     assert found.include == ("comp/**", "src/**")
+    assert found.exclude == ("**/tests/**",)
     assert [source.path for source in found.files] == ["comp/codegen.py", "src/lower.cc"]
 
 

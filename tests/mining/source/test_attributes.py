@@ -130,9 +130,9 @@ def test_a_converter_whose_code_is_elsewhere_says_nothing(bounds: Bounds) -> Non
 
 def test_they_are_written_as_constraints_on_models(mined: Mine) -> None:
     found = mined({"python/tvm/frontend.py": FRONTEND}, "tvm", commit="abc")
-    constraint = rules(found).constraints["tvm_isinf_detect_negative"]
+    constraint = rules(found).constraints["tvm_is_inf_detect_negative"]
     assert constraint.meta["template"] == ("unread_attribute",)
-    assert constraint.meta["from"] == ("python/tvm/frontend.py:52",)
+    assert constraint.meta["from"] == ("python/tvm/frontend.py:4",)
     assert "n = is_inf(..., detect_negative=A)\n} require A == true" in found.text
     needs = rules(found).constraints["tvm_attention_num_heads"]
     assert needs.meta["agrees"] == ("python/tvm/frontend.py:36",)
