@@ -64,6 +64,7 @@ def test_a_second_run_of_a_pass_can_fail(compile: Compile) -> None:
 def test_what_fails_between_passes_is_after_the_last(compile: Compile) -> None:
     report = compile("import fold fail")
     assert report.stopped_in is None and report.where == "after fold"
+    assert compile("import fold fuse fold fail").where == "after fold"
 
 
 def test_a_refusal_of_the_importer_still_has_a_number_of_passes(compile: Compile) -> None:

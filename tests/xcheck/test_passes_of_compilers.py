@@ -144,6 +144,7 @@ def test_tvm_runs_the_same_passes_for_every_small_model(tvm: Callable[[str], Com
     assert add.started == multiply.started and 60 <= add.passes <= 100
     assert {"LegalizeOps", "FuseOps", "StaticPlanBlockMemory", "tirx.LowerIntrin"} <= {*add.started}
     assert not {"sequential", "_pipeline"} & {*add.started}
+    assert add.started[-1] == "code generation"
 
 
 @needs_tvm

@@ -62,7 +62,8 @@ class StageReport:
     ``failure``: a rejection's exception (``failure.unsupported``: the compiler says that it does
     not do this). ``signal``: a crash's (``SIGSEGV``, ``exit 3``). ``seconds`` on the clock;
     ``peak_mib``: the most memory that the worker held, its imports included, as far as was seen.
-    ``log``: the tail of what it printed; why, if it was not asked."""
+    ``log``: the tail of what it printed; why, if it was not asked. ``last``: the pass that ended
+    last, which may have run before."""
 
     ending: Ending
     started: tuple[str, ...] = ()
@@ -73,6 +74,7 @@ class StageReport:
     seconds: float = 0.0
     peak_mib: int = 0
     log: str = ""
+    last: str | None = None
 
     @property
     def passes(self) -> int:
@@ -86,7 +88,7 @@ class StageReport:
             return "at the end"
         if self.stopped_in is not None:
             return f"in {self.stopped_in}"
-        return f"after {self.completed[-1]}" if self.completed else "at the start"
+        return "at the start" if self.last is None else f"after {self.last}"
 
 
 class Compiler(Protocol):
@@ -124,6 +126,7 @@ def stage_report(outcome: Outcome) -> StageReport:
         outcome.seconds,
         outcome.peak_mib,
         outcome.log,
+        next((event.name for event in reversed(trail) if event.ended), None),
     )
 
 

@@ -18,6 +18,10 @@ LOWERING = "onnx"
 MODES = ("compiled",)
 DEVICES = ("llvm", "cuda")
 
+CODE = "code generation"
+"""What comes after the passes. TVM does not say when it begins, so a failure in it is one after the
+last pass; it is announced when it is over."""
+
 
 def _shared() -> Any:
     """The target file ``targets/tvm.py``; ``import tvm`` would be the compiler."""
@@ -56,6 +60,8 @@ class Runner:
         if disabled:
             instruments.append(self.shared.skipping(self.builder.tvm, disabled))
         self.builder.build(module, self.shared.MODES[0], *instruments)
+        self.announce.begin(CODE)
+        self.announce.end(CODE)
         return ()
 
     def passes(self, model: bytes) -> Sequence[str]:
