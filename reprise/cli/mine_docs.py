@@ -16,7 +16,7 @@ from reprise.cli.output import show_diagnostics, show_table
     "--format",
     "form",
     type=click.Choice(["markdown", "pages"]),
-    help="Read only documents of this form. Default: both.",
+    help="Read only documents of this form. Without PATHS: make them in this form.",
 )
 @click.option(
     "--out",
@@ -62,7 +62,9 @@ def mine_docs(
     if save_docs is not None and paths:
         raise click.UsageError("--save-docs is for documents that are made: give no PATHS")
     documentation = read(paths, None if form is None else Form(form), save_docs)
-    show_diagnostics(documentation.diagnostics)
+    show_diagnostics(documentation.diagnostics[: report.MOST])
+    if len(documentation.diagnostics) > report.MOST:
+        click.echo(f"… and {len(documentation.diagnostics) - report.MOST} more", err=True)
     if not documentation.entries:
         return Exit.INPUT
     mined = mine(documentation, opset)

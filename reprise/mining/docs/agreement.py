@@ -127,7 +127,12 @@ def _schemas() -> dict[tuple[str, str, int], OpSchema]:
 def _difference(fact: _Fact, entry: Entry) -> Difference:
     explanation = None
     if fact.kind is Kind.SINCE:
-        explanation = "the documents are of another release than the installed package"
+        domains = {domain for domain, _, _ in _schemas()}
+        explanation = (
+            "the documents are of another release than the installed package"
+            if entry.domain in domains
+            else "the onnx package has no such domain"
+        )
     elif fact.kind is Kind.DEFAULT:
         explanation = _rounded(fact.documented, fact.actual)
     return Difference(

@@ -11,6 +11,9 @@ from reprise.mining.docs.mining import Mined, in_uir
 
 Row = Sequence[str]
 
+MOST = 50
+"""Diagnostics that are shown: a document in a layout of its own has one for every line."""
+
 
 def summary(mined: Mined) -> Iterator[str]:
     """A few lines: what was read, and what follows from it."""

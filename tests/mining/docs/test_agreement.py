@@ -85,6 +85,12 @@ def test_documents_of_another_release_say_what_they_lack() -> None:
     assert not agreement.differences
 
 
+def test_a_domain_that_onnx_does_not_have_is_told() -> None:
+    text = (DATA / "Changelog-ml.md").read_text(encoding="utf-8")
+    agreement = compare(read_texts({"x.md": text.replace("ai.onnx.ml", "com.microsoft")}))
+    assert {d.explanation for d in agreement.differences} == {"the onnx package has no such domain"}
+
+
 def test_what_could_not_be_read_is_not_compared() -> None:
     text = (DATA / "Changelog.md").read_text(encoding="utf-8")
     agreement = compare(read_texts({"x.md": text.replace("<tt>X</tt> : T", "<tt>X</tt> T", 1)}))

@@ -81,3 +81,14 @@ def test_a_file_of_another_form_says_so(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_saving_documents_needs_documents_that_are_made(tmp_path: Path) -> None:
     assert run(["mine", "docs", str(DATA), "--save-docs", str(tmp_path)]) == Exit.INPUT
+
+
+def test_a_document_of_which_nothing_can_be_read_does_not_flood_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "Changelog.md"
+    path.write_text("\n" + '### <a name="Abs"</a>**Abs-1**</a>\n' * 80)
+    assert run(["mine", "docs", str(path)]) == Exit.INPUT
+    shown = capsys.readouterr().err
+    assert shown.count("warning[unread-line]") == 50
+    assert "… and 30 more" in shown

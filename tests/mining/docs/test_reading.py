@@ -64,6 +64,14 @@ def test_the_pages_label_means_the_opposite_of_what_it_says() -> None:
     assert not conditional.outputs[0].homogeneous
 
 
+def test_where_the_label_is_no_longer_inverted_it_means_what_it_says() -> None:
+    fixed = CONCAT.replace("(variadic, heterogeneous)", "(variadic)").replace(
+        " (heterogeneous)", ""
+    )
+    concat = entry(read(fixed), "Concat-13")
+    assert concat.inputs[0].homogeneous
+
+
 def test_a_deprecated_operator_has_no_parameters_in_markdown() -> None:
     upsample = entry(read(CHANGELOG), "Upsample-10")
     assert upsample.deprecated
