@@ -2,9 +2,9 @@
 
 Comes in: a text in one of two forms. Goes out: its entries and, in ``diagnostics``, what could
 not be read. A document is cut into entries at the headings of operators, an entry into sections,
-and only lines that start as an item does are read (:mod:`reprise.mining.docs.lines`); everything else is
-prose. So a line that cannot be read costs itself: its section is marked as damaged, and reading
-goes on.
+and only lines that start as an item does are read (:mod:`reprise.mining.docs.lines`); all else
+is prose. So a line that cannot be read costs itself: its section is marked as damaged, and
+reading goes on.
 """
 
 from __future__ import annotations
