@@ -223,3 +223,100 @@ def gen(
     if str(out) != "-":
         click.echo(f"{counted(written, 'kernel')} written to {out}")
     return Exit.OK
+
+
+@einsum.command(short_help="Write variants of a kernel that compute the same.")
+@click.argument("kernel", metavar="KERNEL")
+@click.option(
+    "--relation", "names", multiple=True, metavar="NAME",
+    help="By this relation only; may be repeated. [default: all that apply]",
+)  # fmt: skip
+@click.option(
+    "--count", default=1, show_default=True, type=click.IntRange(1), metavar="N",
+    help="Variants by each relation.",
+)  # fmt: skip
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**31 - 1), metavar="S"
+)
+@_target
+@text_or_json
+def vary(
+    kernel: str,
+    names: tuple[str, ...],
+    count: int,
+    seed: int,
+    targets: tuple[str, ...],
+    form: str,
+) -> int:
+    """Write variants of a KERNEL, and by which relation each is one.
+
+    The dense reference of each is compared with the kernel's. With --target, variants are left out
+    that this compiler does not take.
+
+    Exit code: 0 all compute the same; 2 the kernel or an option is bad; 3 one does not.
+    """
+    from reprise.einsum.varying import varied
+
+    found = list(varied(kernel, names, count, seed, targets))
+    if form == "json":
+        show_json([variant.document() for variant in found])
+    else:
+        for variant in found:
+            click.echo(f"{variant.relation} ({variant.note}): {variant.verdict}")
+            for line in variant.texts:
+                click.echo(f"    {line}")
+    return Exit.OK if all(variant.is_same for variant in found) else Exit.FAULT
+
+
+@einsum.command(short_help="Write kernels in another form.")
+@click.argument("kernels", nargs=-1, required=True, metavar="KERNEL...")
+@click.option(
+    "--to", "form", required=True, type=click.Choice(["text", "json", "tensure"]),
+    help="TACO's notation; JSON, one a line; the form of TENSURE's artifact, with data files.",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+    help="For tensure: the folder for kernel.json and the data; with several kernels, one each.",
+)  # fmt: skip
+def convert(kernels: tuple[str, ...], form: str, out: Path | None) -> int:
+    """Read each KERNEL, a text or a file, and write it in another form.
+
+    Files: .jsonl, a JSON kernel on each line; .json, one, or kernels as TENSURE's artifact has
+    them.
+
+    Exit code: 0 written; 2 a kernel cannot be read, or the form cannot say it.
+    """
+    from reprise.einsum import tensure
+    from reprise.einsum.json_form import dumps
+    from reprise.einsum.reading import read_kernels
+    from reprise.einsum.text import print_text
+
+    read = [kernel for named in kernels for kernel in read_kernels(named)]
+    if form == "tensure":
+        if out is None:
+            raise click.UsageError("--out DIR is missing: where should the files go?")
+        for number, kernel in enumerate(read):
+            folder = out if len(read) == 1 else out / str(number)
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in tensure.write(kernel, folder / "kernel.json"):
+                click.echo(path)
+        return Exit.OK
+    for kernel in read:
+        click.echo(dumps(kernel) if form == "json" else print_text(kernel))
+    return Exit.OK
+
+
+@einsum.command(short_help="List what rules know of a kernel.")
+@click.argument("kernel", metavar="KERNEL")
+def facts(kernel: str) -> int:
+    """List the facts of a KERNEL: what rules are written over.
+
+    Exit code: 0 listed; 2 the kernel cannot be read.
+    """
+    from reprise.einsum.facts import facts_of
+    from reprise.einsum.reading import read_kernels
+
+    for each in read_kernels(kernel):
+        for relation, row in facts_of(each):
+            click.echo(f"{relation}({', '.join(map(str, row))}).")
+    return Exit.OK

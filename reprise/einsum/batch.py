@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from reprise.einsum.check import check_kernel, check_text
-from reprise.einsum.json_form import read_lines
 from reprise.einsum.kernel import KernelError
+from reprise.einsum.reading import is_file, kernels_in
 from reprise.einsum.text import FILE
 from reprise.einsum.validity import Validity
 from reprise.lang.diagnostics import Diagnostic, Span
@@ -47,7 +47,7 @@ def checked(kernels: Iterable[str], validity: Validity) -> Iterator[Checked]:
     Raises OSError for a file that cannot be read.
     """
     for kernel in kernels:
-        if Path(kernel).suffix in (".json", ".jsonl"):
+        if is_file(kernel):
             yield from _file(Path(kernel), validity)
         else:
             found = check_text(kernel, validity)
@@ -55,15 +55,13 @@ def checked(kernels: Iterable[str], validity: Validity) -> Iterator[Checked]:
 
 
 def _file(path: Path, validity: Validity) -> Iterator[Checked]:
-    with path.open(encoding="utf-8") as file:
-        for number, kernel in read_lines(file):
-            if isinstance(kernel, KernelError):
-                span = Span(str(path), number, 1, number, 1)
-                diagnostic = Diagnostic("kernel-json", str(kernel), span)
-                yield Checked("", str(path), number, (diagnostic,))
-                continue
-            text, found = check_kernel(kernel, validity)
-            yield Checked(text, str(path), number, tuple(_moved(d, path, number) for d in found))
+    for number, kernel in kernels_in(path):
+        if isinstance(kernel, KernelError):
+            span = Span(str(path), number, 1, number, 1)
+            yield Checked("", str(path), number, (Diagnostic("kernel-json", str(kernel), span),))
+            continue
+        text, found = check_kernel(kernel, validity)
+        yield Checked(text, str(path), number, tuple(_moved(d, path, number) for d in found))
 
 
 def _moved(diagnostic: Diagnostic, path: Path, line: int) -> Diagnostic:

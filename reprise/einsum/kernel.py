@@ -12,7 +12,7 @@ A term is summed over the indices that the output does not have, each term by it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 INTEGERS, REALS = "integers", "reals"
@@ -188,7 +188,7 @@ class Computed:
 Data = Drawn | Entries | Computed
 
 UNSAID = Drawn(Structure.UNIFORM, 0.3, 0)
-"""The data of a tensor of which nothing is said."""
+"""The data of a tensor of which nothing is said, up to the seed: its number among the operands."""
 
 
 # --- kernels -------------------------------------------------------------------------------------
@@ -346,7 +346,8 @@ def assemble(
             )
         if sorted(stored.order) != list(range(stored.rank)):
             raise KernelError(f"tensor {name}: {stored.order} is no order of {stored.rank} levels")
-        tensors.append(Tensor(name, stored, None if not tensors else data.get(name, UNSAID)))
+        unsaid = replace(UNSAID, seed=max(0, len(tensors) - 1))
+        tensors.append(Tensor(name, stored, data.get(name, unsaid) if tensors else None))
     return Kernel(output, tuple(terms), tuple(tensors), tuple(extents_here.items()), dtype)
 
 

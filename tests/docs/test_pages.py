@@ -115,7 +115,7 @@ def commands(body: str) -> list[tuple[str, str]]:
     return [(command, output.strip("\n")) for command, _, output in split]
 
 
-SLOW = {"fuzzing.md", "generating.md", "language.md"}
+SLOW = {"einsum.md", "fuzzing.md", "generating.md", "language.md"}
 
 
 def cases() -> list[object]:

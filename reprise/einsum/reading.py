@@ -1,0 +1,51 @@
+"""Kernels from what a command line names: a text, a file of JSON kernels, or TENSURE's form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from reprise.einsum import tensure
+from reprise.einsum.json_form import from_json, read_lines
+from reprise.einsum.kernel import Kernel, KernelError
+from reprise.einsum.text import parse
+
+
+def is_file(named: str) -> bool:
+    """Whether an argument names a file, by its end; otherwise it is a kernel's text."""
+    return Path(named).suffix in (".json", ".jsonl")
+
+
+def read_kernels(named: str) -> Iterator[Kernel]:
+    """The kernels of an argument. Raises KernelError, and OSError for a file."""
+    if not is_file(named):
+        yield parse(named).kernel()
+        return
+    for line, kernel in kernels_in(Path(named)):
+        if isinstance(kernel, KernelError):
+            raise KernelError(f"{named}:{line}: {kernel}")
+        yield kernel
+
+
+def kernels_in(path: Path) -> Iterator[tuple[int, Kernel | KernelError]]:
+    """The kernels of a file, each with its line; for one that cannot be read, why.
+
+    A ``.jsonl`` file has one on each line. A ``.json`` file is one document: a kernel, or kernels
+    in the form of TENSURE's artifact.
+    """
+    if path.suffix == ".jsonl":
+        with path.open(encoding="utf-8") as file:
+            yield from read_lines(file)
+        return
+    text = path.read_text(encoding="utf-8")
+    try:
+        document = json.loads(text)
+        if isinstance(document, dict) and "computations" in document:
+            yield from ((1, kernel) for kernel in tensure.from_document(document, path.parent))
+        else:
+            yield 1, from_json(document)
+    except json.JSONDecodeError as error:
+        yield error.lineno, KernelError(f"column {error.colno}: this is no JSON: {error.msg}")
+    except KernelError as error:
+        yield 1, error

@@ -1,0 +1,73 @@
+"""Variants of a kernel for people: each with its kernels, and whether it computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from reprise.einsum.data import materialise
+from reprise.einsum.json_form import to_json
+from reprise.einsum.kernel import Kernel, KernelError
+from reprise.einsum.reading import read_kernels
+from reprise.einsum.reference import Difference, bounds, difference, reference
+from reprise.einsum.relations import RELATIONS, variants
+from reprise.einsum.settings import PERMISSIONS, Settings
+from reprise.einsum.text import print_text
+from reprise.einsum.validity import Validity, load_kernel_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """A variant, and where its dense reference differs from the kernel's."""
+
+    relation: str
+    note: str
+    kernels: tuple[Kernel, ...]
+    difference: Difference | None
+
+    @property
+    def is_same(self) -> bool:
+        return self.difference is None
+
+    @property
+    def verdict(self) -> str:
+        """Whether it computes the same, in words."""
+        return "computes the same" if self.difference is None else str(self.difference)
+
+    @property
+    def texts(self) -> list[str]:
+        """The kernels as text."""
+        return [print_text(kernel) for kernel in self.kernels]
+
+    def document(self) -> dict[str, Any]:
+        """The variant as JSON."""
+        return {
+            "relation": self.relation,
+            "title": RELATIONS[self.relation].title,
+            "exactness": RELATIONS[self.relation].exactness.value,
+            "note": self.note,
+            "same": self.is_same,
+            "kernels": [to_json(kernel) for kernel in self.kernels],
+        }
+
+
+def varied(
+    named: str, names: Sequence[str], count: int, seed: int, targets: tuple[str, ...] = ()
+) -> Iterator[Varied]:
+    """Variants of every kernel of an argument. Raises KernelError."""
+    for name in names:
+        if name not in RELATIONS:
+            raise KernelError(f"there is no relation {name!r}; there are {', '.join(RELATIONS)}")
+    validity = None
+    if targets:
+        settings = Settings(allowed=frozenset(PERMISSIONS), targets=targets)
+        validity = Validity(load_kernel_rules(), settings)
+    rng = Random(seed)
+    for kernel in read_kernels(named):
+        stored = materialise(kernel)
+        expected, bound = reference(kernel, stored), bounds(kernel, stored)
+        for variant in variants(kernel, rng, names, count, validity):
+            found = difference(expected, variant.reference(), bound)
+            yield Varied(variant.relation, variant.note, variant.kernels, found)
