@@ -46,7 +46,7 @@ _COLLECTING = 1.0
 """Seconds that a worker has at least to hand over what it has when we come for it."""
 _DYING = 3.0
 """Seconds that a process may take from closing its connection to its end."""
-_TRAIL_BYTES = 1 << 20
+_TRAIL_BYTES = 1 << 26
 _EVENT = re.compile(r"([+=-])(\d{1,9}) (.*)")
 """A line of the worker's trail of passes."""
 _STARTS = 2

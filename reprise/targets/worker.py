@@ -6,8 +6,8 @@ three arguments are file descriptors:
 - CONNECTION, a socket: frames (see ``wire``). Standard output and error are the target's own.
 - STATUS, a file that the parent reads, also when the process has died or hangs: two bytes, the
   number of the mode that it is in and of the stage; then, if the target announces its compiler's
-  passes, a line for each that began or ended, with the most MiB that the process had held by then
-  (``+441 FuseOps``, ``-445 FuseOps``), and one at the end of the mode (``=446``).
+  passes, a line for each that began or ended, with the most MiB that the process was seen to hold
+  by then (``+441 FuseOps``, ``-445 FuseOps``), and one at the end of the mode (``=446``).
 - LIFE, a pipe that the parent alone can write to and never does. The kernel kills this process
   group when it closes, however the parent ended, and also while this process is in an endless loop
   inside the compiler. (PR_SET_PDEATHSIG would do it when the parent's *thread* ends.)
@@ -42,6 +42,8 @@ TRAIL = 2
 _MOST_FRAMES = 60
 _MOST_CHARACTERS = 20_000
 _MOST_OF_A_NAME = 500
+_TICK = 0.002
+"""Seconds between looks at our memory while passes are announced."""
 
 
 def main(arguments: list[str]) -> None:
@@ -62,6 +64,8 @@ class _Announce:
         self.mode = NO_MODE
         self.stage = STAGES[0]
         self.at = TRAIL
+        self.peak = 0
+        self.looked = 0.0
 
     def __call__(self, stage: str) -> None:
         os.pwrite(self.status, bytes((self.mode, STAGES.index(stage))), 0)
@@ -70,6 +74,7 @@ class _Announce:
     def begin(self, name: str) -> None:
         if self.at == TRAIL:
             _forget_peak()
+            self.looked = 0.0
         self._write("+", name)
 
     def end(self, name: str) -> None:
@@ -78,10 +83,14 @@ class _Announce:
     def leave(self) -> None:
         """The mode is over."""
         if self.at > TRAIL:
+            self.looked = 0.0
             self._write("=", "")
 
     def _write(self, sign: str, name: str) -> None:
-        line = f"{sign}{_peak_mib()} {_clean(' '.join(name.split()))[:_MOST_OF_A_NAME]}\n".encode()
+        now = time.monotonic()
+        if now - self.looked > _TICK:  # looking costs ten times as much as writing
+            self.peak, self.looked = _peak_mib(), now
+        line = f"{sign}{self.peak} {_clean(' '.join(name.split()))[:_MOST_OF_A_NAME]}\n".encode()
         os.pwrite(self.status, line, self.at)
         self.at += len(line)
 
