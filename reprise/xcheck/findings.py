@@ -11,14 +11,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
+from reprise.data import data_root
 from reprise.lang.declared import Constraint
 from reprise.lang.display import printable
+from reprise.lower.lowering import lowering
 from reprise.targets.discover import Target
 from reprise.xcheck.models import Made
+from reprise.xcheck.passes import interface
 from reprise.xcheck.passes.interface import StageReport
 from reprise.xcheck.store import ModelRow
 from reprise.xcheck.verdict import Verdict
+from reprise.xcheck.write import read_model
 
 _LOG = 4000
 
@@ -59,15 +64,34 @@ def finding_files(
 ) -> dict[str, bytes]:
     """The files of a finding's folder. ``text``: the constraint as written."""
     script, with_target = _repro(row, target)
-    files = {
+    files: dict[str, bytes] = {
         "model.onnx": made.model,
         "repro.py": script.encode(),
         "README.md": _readme(row, made, report, constraint, text, target, versions).encode(),
         "finding.json": _json(row, made, report, constraint, target, versions).encode(),
     }
+    if target.lowering != "onnx":
+        files["model.py"] = lowering(target.lowering).lower(read_model(made.model))
     if with_target:
-        files["target.py"] = target.file.read_bytes()
+        files |= {name: file.read_bytes() for name, file in _target_files(target).items()}
     return files
+
+
+def _target_files(target: Target) -> dict[str, Path]:
+    """The target's file, and those that it reads, by where they are in the finding's folder: as
+    they are in the package, which is how they find each other."""
+    file = target.file
+    if file.parent != Path(interface.__file__).parent:
+        return {"target/target.py": file}
+    package = file.parents[2]
+    found = {
+        "reprise/xcheck/passes/python_hook.py": file.with_name("python_hook.py"),
+        f"reprise/targets/{file.name}": package / "targets" / file.name,
+        f"extractors/{target.name}/passes.toml": data_root()
+        / f"extractors/{target.name}/passes.toml",
+        "reprise/xcheck/passes/target.py": file,
+    }
+    return {f"target/{name}": path for name, path in found.items() if path.is_file()}
 
 
 def _json(
@@ -213,13 +237,14 @@ _FILE = """\
         def end(self, name):
             pass
 
-    file = os.path.join(os.path.dirname(MODEL), "target.py")
+    file = os.path.join(os.path.dirname(MODEL), {file!r})
     spec = importlib.util.spec_from_file_location("target", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     runner = module.Runner({device!r}, Announce())
     print(runner.versions())
-    runner.run(open(MODEL, "rb").read(), {{}}, {mode!r}, ())"""
+    model = os.path.join(os.path.dirname(MODEL), {model!r})
+    runner.run(open(model, "rb").read(), {{}}, {mode!r}, ())"""
 
 _FOUND = {
     Verdict.ACCEPTED: "accepted",
@@ -233,7 +258,14 @@ _SECONDS = 120
 
 def _repro(row: ModelRow, target: Target) -> tuple[str, bool]:
     """The script, and whether it needs the target's file beside it."""
-    body, needs, beside = _FILE.format(device=target.device, mode=target.modes[0]), "numpy", True
+    beside = True
+    body = _FILE.format(
+        device=target.device,
+        mode=target.modes[0],
+        file=next(name for name in _target_files(target) if name.endswith("/target.py")),
+        model="model.onnx" if target.lowering == "onnx" else "model.py",
+    )
+    needs = "numpy and the compiler"
     if target.name == "onnxruntime":
         body, needs, beside = _ORT, "onnxruntime", False
     elif target.name == "tvm" and not target.device.startswith("{"):

@@ -2,7 +2,7 @@
 
     RUN/store.sqlite        rows, as in :data:`SCHEMA`
     RUN/models/00000017.onnx  every model that was compiled
-    RUN/findings/00000017/  model.onnx, repro.py, README.md, finding.json (``findings.py``)
+    RUN/findings/00000017/  model.onnx, repro.py, README.md, finding.json … (``findings.py``)
     RUN/monitors.jsonl      what the monitors of an instrumented compiler saw, by models' digests
 
 Invariants, whatever ends the process and whenever: models are rows 0 to n-1, each once, in the
@@ -246,6 +246,7 @@ class Store:
                 shutil.rmtree(new, ignore_errors=True)
                 new.mkdir()
                 for name, data in files.items():
+                    (new / name).parent.mkdir(parents=True, exist_ok=True)
                     _put(new / name, data)
                 new.rename(self.path / FINDINGS / row.folder)
             with _transaction(self._db):

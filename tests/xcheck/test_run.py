@@ -128,7 +128,7 @@ def test_a_finding_has_what_a_triager_needs(found: Path) -> None:
     row = next(m for m in rows(found, "same_type") if m.folder)
     folder = found / "findings" / (row.folder or "")
     assert {p.name for p in folder.iterdir()} >= {
-        "model.onnx", "repro.py", "README.md", "finding.json", "target.py",
+        "model.onnx", "repro.py", "README.md", "finding.json", "target",
     }  # fmt: skip
     text = (folder / "README.md").read_text()
     assert "same_type" in text and "picky.py:4" in text and "require a.dtype == b.dtype" in text
@@ -142,7 +142,7 @@ def test_a_crash_is_shown_by_its_script(found: Path) -> None:
     script = found / "findings" / (row.folder or "") / "repro.py"
     done = subprocess.run([sys.executable, script], capture_output=True, timeout=60)
     assert done.returncode == 1 and b"ended" in done.stdout
-    (script.parent / "target.py").write_text(
+    (script.parent / "target" / "target.py").write_text(
         PICKY.read_text().replace("ctypes.string_at(0)", "pass")
     )
     done = subprocess.run([sys.executable, script], capture_output=True, timeout=60)
