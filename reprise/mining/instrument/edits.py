@@ -5,9 +5,12 @@ Offsets count bytes of the file without insertions. Insertions at one offset kee
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,8 @@ class Lines:
 
     def __init__(self, source: bytes) -> None:
         self.source = source
-        at = 3 if source.startswith(b"\xef\xbb\xbf") else 0  # nothing goes before a byte-order mark
-        self.starts = [at]
-        while at < len(source):
-            if source[at : at + 2] == b"\r\n":
-                at += 2
-            elif source[at : at + 1] in (b"\n", b"\r"):
-                at += 1
-            else:
-                at += 1
-                continue
-            self.starts.append(at)
+        bom = 3 if source.startswith(b"\xef\xbb\xbf") else 0  # nothing goes before it
+        self.starts = [bom, *(end.end() for end in _LINE_END.finditer(source))]
 
     def __len__(self) -> int:
         return len(self.starts)

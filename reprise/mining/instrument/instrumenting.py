@@ -291,16 +291,15 @@ class _Planner:
         for file in touched:
             language = self.files[file.path].language
             keys[language] |= {key: by_key[key] for key in file.keys}
+        texts = {language: self.recorder(language, keys[language]) for language in names}
         found = {}
         for file in touched:
             language = self.files[file.path].language
             path = posixpath.join(posixpath.dirname(file.path), names[language])
-            if (
-                path not in self.checkout.manifest.recorders
-                and (self.checkout.root / path).exists()
-            ):
+            ours = path in self.checkout.manifest.recorders
+            if not ours and (self.checkout.root / path).exists():
                 raise InstrumentError(f"{path} is in the checkout, where the recorder would be")
-            found[path] = self.recorder(language, keys[language])
+            found[path] = texts[language]
         return found
 
     def recorder(self, language: str, checks: Mapping[str, Check]) -> bytes:
