@@ -129,13 +129,22 @@ def test_a_pattern_is_followed_through_variables(mined: Mine) -> None:
 def table():
     out = is_op("relax.nn.conv2d")(data, weight)
     out = is_op("relax.add")(out, bias)
-    return is_op("relax.multiply")(scale, is_op("relax.nn.relu")(out))
+    return is_op("relax.multiply")(is_op("relax.nn.relu")(out), scale)
 """
     found = rules(mined({"a.py": code}, settings=SETTINGS)).constraints
     assert sorted(found) == [
         "fusion_add_relu_shape",
         "fusion_conv2d_add_shape",
         "fusion_relu_mul_shape",
+    ]
+
+
+def test_a_second_operand_may_be_broadcast(mined: Mine) -> None:
+    code = 'out = is_op("relax.add")(x, is_op("relax.reshape")(bias, shape))\n'
+    found = mined({"a.py": code}, settings=SETTINGS)
+    assert rules(found).constraints == {}
+    assert [u.why for u in found.derived.unused] == [
+        "may be broadcast to the shape of the operand before it"
     ]
 
 
