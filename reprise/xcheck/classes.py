@@ -23,7 +23,6 @@ from reprise.xcheck.store import ModelRow, XRun
 from reprise.xcheck.verdict import Verdict
 
 _WORST_FIRST = (Seen.VIOLATED, Seen.ERROR, Seen.UNKNOWN, Seen.SATISFIED)
-_ACCEPTED = frozenset({Verdict.ACCEPTED, Verdict.COMPILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ def classes_of(run: XRun, by: By = By.ALL) -> Classes:
     seen = {row.number: monitored.get(row.digest, ()) for row in asked}
     constraints = {row.number: row.seen for row in asked}
     plain = (
-        Partition.by("pass/fail", {row.number: row.verdict in _ACCEPTED for row in asked}),
+        Partition.by("pass/fail", {row.number: compiled(row) for row in asked}),
         Partition.by("pass coverage", {row.number: frozenset(row.completed) for row in asked}),
     )
     known = {By.CONSTRAINTS: ("constraints", constraints)}
@@ -168,6 +167,11 @@ def classes_of(run: XRun, by: By = By.ALL) -> Classes:
         len(run.models) - len(asked),
         sum(row.digest not in monitored for row in asked) if monitored else 0,
     )
+
+
+def compiled(row: ModelRow) -> bool:
+    """Whether the compiler took the model, as it should or not."""
+    return row.verdict in (Verdict.ACCEPTED, Verdict.COMPILED)
 
 
 def differences(first: Vector, second: Vector) -> tuple[Difference, ...]:

@@ -19,7 +19,7 @@ from reprise import __version__
 from reprise.campaign.report.markup import Markup, join, tag
 from reprise.lang.display import counted
 from reprise.xcheck.behaviour import Seen, Vector
-from reprise.xcheck.classes import BehaviourClass, Classes
+from reprise.xcheck.classes import BehaviourClass, Classes, compiled
 from reprise.xcheck.classes_report import WORDS, name_of, told_apart
 from reprise.xcheck.partition import Comparison, Partition
 from reprise.xcheck.store import ModelRow
@@ -126,8 +126,8 @@ class _Bands:
         return sorted(self.behaviour, key=key)
 
     def compiled(self, model: int) -> bool:
-        """Whether the model compiled: the first signal's two classes, by name."""
-        return self.rows[model].verdict.value in ("accepted", "compiled")
+        """Whether the model compiled."""
+        return compiled(self.rows[model])
 
     def columns(self) -> list[list[_Block]]:
         return [
