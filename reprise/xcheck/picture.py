@@ -129,6 +129,11 @@ class _Bands:
         """Whether the model compiled."""
         return compiled(self.rows[model])
 
+    def kind(self, models: Sequence[int]) -> str:
+        """Whether models compiled: their block's class in the style sheet."""
+        fates = {self.compiled(model) for model in models}
+        return "mixed" if len(fates) > 1 else "compiled" if fates == {True} else "failed"
+
     def columns(self) -> list[list[_Block]]:
         return [
             self.column(self.fate, self.fate_label),
@@ -156,7 +161,7 @@ class _Bands:
         return blocks
 
     def fate_label(self, number: int, models: Sequence[int]) -> tuple[str, str, str]:
-        kind = "compiled" if self.compiled(models[0]) else "failed"
+        kind = self.kind(models)
         text = "compiled" if kind == "compiled" else "did not compile"
         fates = Counter(self.rows[m].verdict for m in models)
         title = ", ".join(f"{n}: {verdict.words}" for verdict, n in fates.most_common())
@@ -165,12 +170,10 @@ class _Bands:
     def coverage_label(self, number: int, models: Sequence[int]) -> tuple[str, str, str]:
         row = self.rows[models[0]]
         text = f"{row.stage}; completed {row.passes} ({len(models)})"
-        return text, text, "compiled" if self.compiled(models[0]) else "failed"
+        return text, text, self.kind(models)
 
     def behaviour_label(self, number: int, models: Sequence[int]) -> tuple[str, str, str]:
-        kind = "compiled" if all(map(self.compiled, models)) else "failed"
-        if any(map(self.compiled, models)) and kind == "failed":
-            kind = "mixed"
+        kind = self.kind(models)
         if number >= MOST:
             more = len({self.found.behaviour.place[m] for m in models})
             return f"{counted(more, 'class')} more ({len(models)})", "small ones", kind
