@@ -1,0 +1,106 @@
+"""What probing finds is what ONNX's documentation says in prose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reprise.lang import ast
+from reprise.lang.parse import parse_text
+from reprise.mining.signatures.learning import Learned, Skipped, learn, learn_all, written
+from reprise.mining.signatures.search import Effort
+
+CROP = """
+op onnx.CenterCropPad(input_data: T[...], shape: Tind[...]) -> T[...] {
+    category mined
+    attr axes: ints = absent
+    where T in {float32, int64}, Tind in {int32, int64}
+}
+"""
+LOSS = """
+op onnx.NegativeLogLikelihoodLoss(input: T[...], target: Tind[...], weight?: T[...]) -> T[...] {
+    category mined
+    attr ignore_index: int = absent
+    attr reduction: sym = "mean"
+    where T in {float32, float64}, Tind in {int32, int64}
+}
+"""
+HANN = """
+op onnx.HannWindow(size: T1[...]) -> T2[...] {
+    category mined
+    attr output_datatype as T2: dtype = float32
+    attr periodic: int = 1
+    where T1 in {int32, int64}, T2 in {float32, float64}
+}
+"""
+QUICK = Effort(trials=1500, steps=1500, enough=150)
+
+
+def declared(text: str) -> list[ast.OpDecl]:
+    return [d for d in parse_text(text, "raw.rules").decls if isinstance(d, ast.OpDecl)]
+
+
+def learned(text: str) -> Learned:
+    (decl,) = declared(text)
+    answer = learn(decl, 0, QUICK)
+    assert isinstance(answer, Learned), answer
+    assert answer.accepted >= 0.9 * answer.drawn > 0
+    return answer
+
+
+def test_an_operand_whose_value_decides_the_shape_is_stored() -> None:
+    text = learned(CROP).text
+    assert "shape?: Tind[" in text and "attr shape as Shape: ints in 1..7" in text
+    assert "len(Shape) == rank(" in text
+
+
+@pytest.mark.slow
+def test_extents_that_must_agree_and_indices_into_an_axis() -> None:
+    text = learned(LOSS).text
+    assert "drop(" in text  # the target has the scores' shape without the axis of classes
+    assert 'demands(onnx.NegativeLogLikelihoodLoss, 1, "channel_index").' in text
+    assert '{"mean", "none", "sum"}' in text
+
+
+def test_a_flag_is_zero_or_one() -> None:
+    text = learned(HANN).text
+    assert "attr periodic as Periodic: int in 0..1 = 1" in text
+    assert "attr size as Size: int in 1..8" in text
+
+
+def test_same_seed_same_signature() -> None:
+    assert learned(HANN) == learned(HANN)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("op onnx.StringConcat(x: T[...], y: T[...]) -> T[...] { where T in {string} }", "string"),
+        (
+            "op onnx.Nonsense(x: float32[...]) -> float32[...] { category mined }",
+            "no such operator",
+        ),
+        ("op onnx.ImageDecoder(x: uint8[...]) -> uint8[...] { category mined }", "0 were valid"),
+    ],
+)
+def test_what_cannot_be_used_is_said(text: str, reason: str) -> None:
+    (decl,) = declared(text)
+    answer = learn(decl, 0, Effort(trials=300, second=300, steps=10))
+    assert isinstance(answer, Skipped) and reason in answer.reason
+
+
+def test_operators_of_uir_are_left_to_it() -> None:
+    text = "op onnx.Relu(x: T[...]) -> T[...] { where T in {float32} }"
+    (answer,) = learn_all(declared(text))
+    assert isinstance(answer, Skipped) and answer.uir == "relu"
+
+
+def test_the_file_that_is_written_can_be_loaded(tmp_path: Path) -> None:
+    from reprise.solve.signatures import Signatures
+
+    path = tmp_path / "mined.rules"
+    answers = [learned(HANN), Skipped("onnx.Nonsense", "why not")]
+    path.write_text(written("raw.rules", answers).partition("demands(")[0])
+    assert "onnx.HannWindow" in Signatures.load([path])
+    assert "// onnx.Nonsense: why not" in path.read_text()

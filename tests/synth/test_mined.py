@@ -1,0 +1,103 @@
+"""Programs with operators that only have a mined signature are valid, by ONNX's own checker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import shape_inference
+
+from reprise.campaign.source import SourceRequest, open_source
+from reprise.data import data_path
+from reprise.facts.onnx_apply import is_foreign
+from reprise.lower.lowering import lowering, refusal
+from reprise.synth.generator import Generator
+from reprise.synth.options import Options
+from reprise.uir.text import parse_uir, print_uir
+
+MINED = data_path("rules") / "mining" / "onnx.rules"
+CROP = """
+op onnx.CenterCropPad(input_data: T[*D], shape?: I[L]) -> T[...] {
+    category mined
+    attr shape as S: ints in 1..8
+    where T in {float32, int32}, I in {int64}, rank(D) >= 1, len(S) == rank(D)
+}
+"""
+
+
+def source(*files: Path, target: str | None = None, nodes: int = 5) -> Generator:
+    options = Options(
+        nodes=nodes,
+        include=frozenset({"mined", "activation", "arithmetic"}),
+        signatures=tuple(map(str, files)),
+    )
+    return open_source(SourceRequest(3, options, target=target, lowerings=("onnx",)))
+
+
+def operators(generator: Generator, count: int) -> set[str]:
+    programs = [generator.program(index).program for index in range(count)]
+    return {node.op for program in programs for node in program.graph.nodes}
+
+
+@pytest.fixture
+def crop(tmp_path: Path) -> Path:
+    path = tmp_path / "crop.rules"
+    path.write_text(CROP)
+    return path
+
+
+def test_a_result_whose_shape_is_left_open_is_asked_of_onnx(crop: Path) -> None:
+    generator = source(crop)
+    seen = 0
+    for index in range(40):
+        for node in generator.program(index).program.graph.nodes:
+            if node.op == "onnx.CenterCropPad":
+                seen += 1
+                (result,) = node.outputs
+                assert result is not None and result.type.shape == node.attributes["shape"]
+    assert seen > 2
+
+
+def test_an_operator_of_a_file_is_not_generated_without_it(crop: Path) -> None:
+    options = Options(nodes=5, include=frozenset({"activation"}))
+    without = open_source(SourceRequest(3, options, lowerings=("onnx",)))
+    assert "onnx.CenterCropPad" not in operators(without, 20)
+    assert "onnx.CenterCropPad" in operators(source(crop), 20)
+
+
+def test_same_seed_same_programs(crop: Path) -> None:
+    first = [print_uir(source(crop).program(i).program.graph) for i in range(6)]
+    generator = source(crop)
+    again = [print_uir(generator.program(i).program.graph) for i in reversed(range(6))]
+    assert first == again[::-1]
+
+
+def test_the_text_of_a_program_is_read_without_the_signature(crop: Path) -> None:
+    from reprise.solve.signatures import Signatures
+
+    graph = source(crop).program(1).program.graph
+    text = print_uir(graph)
+    assert print_uir(parse_uir(text, "program.uir", Signatures.load())) == text
+
+
+def test_other_targets_decline_it_without_an_exception(crop: Path) -> None:
+    generator = source(crop)
+    graphs = [generator.program(index).program.graph for index in range(20)]
+    graph = next(g for g in graphs if any(is_foreign(node.op) for node in g.nodes))
+    for language in ("torch", "relax"):
+        assert refusal(lowering(language), graph) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [None, "onnxruntime"])
+def test_shipped_mined_operators_make_valid_models(target: str | None) -> None:
+    generator = source(MINED, target=target)
+    mined: set[str] = set()
+    for index in range(150):
+        graph = generator.program(index).program.graph
+        mined |= {node.op for node in graph.nodes if is_foreign(node.op)}
+        model = onnx.load_from_string(lowering("onnx").lower(graph))
+        onnx.checker.check_model(model, full_check=True)
+        shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    assert len(mined) >= 8
