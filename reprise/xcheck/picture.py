@@ -113,17 +113,17 @@ class _Bands:
 
     @cached_property
     def order(self) -> list[int]:
-        """Models from top to bottom: those that compiled first, then by coverage, then by class."""
+        """Models from top to bottom: those that compiled first, then by coverage, then by class, as
+        classes will stand when each is where its models are on average."""
+        before = sorted(self.behaviour, key=lambda m: (*self.plainly(m), self.behaviour[m], m))
+        where = _middles(self.behaviour, before)
+        return sorted(
+            before, key=lambda m: (*self.plainly(m), where[self.behaviour[m]], self.behaviour[m], m)
+        )
 
-        def key(model: int) -> tuple[bool, int, int, int]:
-            return (
-                not self.compiled(model),
-                self.coverage[model],
-                self.behaviour[model],
-                model,
-            )
-
-        return sorted(self.behaviour, key=key)
+    def plainly(self, model: int) -> tuple[bool, int]:
+        """What the first two signals say of a model."""
+        return not self.compiled(model), self.coverage[model]
 
     def compiled(self, model: int) -> bool:
         """Whether the model compiled."""
@@ -146,10 +146,8 @@ class _Bands:
         members: dict[int, list[int]] = {}
         for model in self.order:
             members.setdefault(place[model], []).append(model)
-        at = {model: i for i, model in enumerate(self.order)}
-        middle = sorted(
-            members, key=lambda c: sum(map(at.__getitem__, members[c])) / len(members[c])
-        )
+        where = _middles(place, self.order)
+        middle = sorted(members, key=lambda number: (where[number], number))
         unit = _HEIGHT / len(self.order)
         blocks, y = [], _HEAD
         for number in middle:
@@ -252,6 +250,14 @@ class _Bands:
             tag("text", _short(block.label), x=x + _BLOCK + 5,
                 y=round(block.y + block.height / 2 + 4, 1), class_="label"),
         )  # fmt: skip
+
+
+def _middles(place: Mapping[int, int], order: Sequence[int]) -> dict[int, float]:
+    """Where the models of each class stand on average."""
+    found: dict[int, list[int]] = {}
+    for i, model in enumerate(order):
+        found.setdefault(place[model], []).append(i)
+    return {number: sum(places) / len(places) for number, places in found.items()}
 
 
 def _summary(vector: Vector) -> str:
