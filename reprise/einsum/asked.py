@@ -28,6 +28,8 @@ def read_options(given: Mapping[str, Any], targets: tuple[str, ...] = ()) -> Opt
             budget = replace(budget, memory=_bounds(name, value)[1])
         else:
             values[name] = _value(name, value)
+    if "sums" not in values and values.get("operands", (2, 2))[1] < 2:
+        values["sums"] = 0.0
     return Options(**values, budget=budget, targets=targets)
 
 

@@ -135,7 +135,9 @@ class Grower:
         """A further operand, with its indices."""
         options = self.options
         number = len(operands)
-        rank = 0 if rng.random() < options.scalars else rng.randint(*options.ranks)
+        low, high = options.ranks
+        rank = 0 if rng.random() < options.scalars else rng.randint(low, high)
+        rank = min(rank, options.indices + bool(options.diagonals))
         name = self.sampler.names[number + 1]
         alike = [n for n, indices in enumerate(operands) if len(indices) == rank]
         if alike and rng.random() < options.repeated_tensors:
@@ -147,7 +149,7 @@ class Grower:
         twice = rng.randrange(1, rank) if rank > 1 and rng.random() < options.diagonals else -1
         for position in range(rank):
             pool = [i for i in options.pool if i not in indices]
-            if position == twice:
+            if position == twice or not pool:
                 pool = list(indices)
             rng.shuffle(pool)
             for index in pool:

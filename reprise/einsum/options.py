@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from math import perm
 
 from reprise.einsum.kernel import INTEGERS, REALS, KernelError, Level, Structure
 from reprise.einsum.settings import Settings
@@ -11,6 +12,8 @@ from reprise.einsum.text import DTYPES
 
 LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 """The names of indices, in the order in which a pool takes them."""
+_MOST_LISTS = 200_000
+"""Lists of indices of one length, at most: they are all listed."""
 Range = tuple[int, int]
 """From the first number to the second, both included."""
 
@@ -114,8 +117,12 @@ class Options:
             raise KernelError("terms: a sum has 2 or more")
         if not 1 <= self.indices <= len(LETTERS):
             raise KernelError(f"indices: from 1 to {len(LETTERS)}")
-        if self.ranks[1] > 6:
-            raise KernelError("ranks: up to 6")
+        if self.ranks[0] == 0 or self.ranks[1] > 6:
+            raise KernelError("ranks: from 1 to 6; `scalars` says how often there is no index")
+        if perm(self.indices, min(self.ranks[1], self.indices)) > _MOST_LISTS:
+            raise KernelError(
+                f"indices: {self.indices} are too many for operands of up to {self.ranks[1]}"
+            )
         if self.ranks[0] > self.indices and not self.diagonals:
             raise KernelError(f"ranks: {self.ranks[0]} need as many indices, not {self.indices}")
         if self.sums and self.operands[1] < self.terms[0]:

@@ -38,6 +38,9 @@ class Sampler:
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
         self.tables = tables
+        low, high = options.ranks
+        plain, diagonal = tables.plain, tables.diagonal
+        self.ranks = [rank for rank in range(low, high + 1) if plain[rank] or diagonal[rank]]
         self.names = tensor_names(options.operands[1] + 1)
         self.extents = Extents(options)
         self.formats = [
@@ -121,10 +124,9 @@ class Sampler:
     def _operand(self, random: Callable[[], float]) -> Word:
         """One operand, its indices drawn."""
         options = self.options
-        low, high = options.ranks
         if options.scalars and random() < options.scalars:
             return self.tables.plain[0][0]
-        rank = low + int(random() * (high - low + 1))
+        rank = self.ranks[int(random() * len(self.ranks))]
         words = self.tables.plain[rank]
         if options.diagonals and (not words or random() < options.diagonals):
             words = self.tables.diagonal[rank] or words
