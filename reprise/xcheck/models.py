@@ -15,7 +15,8 @@ ranks than any signature allows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from random import Random
@@ -44,6 +45,8 @@ STRUCTURES = 6
 """Programs that are tried for one model."""
 QUESTIONS = 60
 """How often numbers are looked for, for one model."""
+_JUDGES = 64
+"""Sets of operators whose judges are kept."""
 _PROOFS = 2
 """Programs of which it is proved that nothing but the constraint can be violated, before others may
 be violated that it implies."""
@@ -111,7 +114,8 @@ class Modeller:
         self.signatures = Signatures.of_symbols(rules.symbols)
         lowering = OnnxLowering()
         self.finder = WitnessFinder(rules, self.signatures, unsupported=lowering.unsupported)
-        self.judge = Judge(rules, self.constraints.values(), self.given)
+        self._judges: dict[frozenset[str], Judge] = {}
+        self._relevant: dict[frozenset[str], list[Constraint]] = {}
         self.by_head: dict[str, list[core.Rule]] = {}
         for rule in rules.program.rules:
             self.by_head.setdefault(rule.head.relation, []).append(rule)
@@ -124,16 +128,39 @@ class Modeller:
         """A model in which the constraint's guard matches, and that violates nothing."""
         return _Search(self, self.constraints[name], rng, 0).valid()
 
-    def relevant(self, graph: Graph, but: str) -> list[Constraint]:
-        """The constraints, without ``but``, that can be violated in a graph of these operators."""
-        operators = {node.op for node in graph.nodes}
-        filled = set(self.rules.program.relations)
-        kept = []
-        for name, constraint in self.constraints.items():
-            rules = self.by_head.get(name, ())
-            if name != but and can_fire(rules, operators, filled):
-                kept.append(constraint)
-        return kept
+    def judge(self, graph: Graph) -> Judgement:
+        """What of the constraints a graph violates. Those that cannot apply are not asked: of a
+        thousand constraints, a handful is about the operators of a graph."""
+        operators = frozenset(node.op for node in graph.nodes)
+        judge = self._judges.get(operators)
+        if judge is None:
+            if len(self._judges) >= _JUDGES:
+                self._judges.pop(next(iter(self._judges)))
+            judge = Judge(self.rules, self.relevant(operators), self.given)
+            self._judges[operators] = judge
+        return judge.judge(graph)
+
+    def relevant(self, operators: frozenset[str]) -> list[Constraint]:
+        """The constraints that can be violated in a graph of these operators."""
+        found = self._relevant.get(operators)
+        if found is None:
+            filled = set(self.rules.program.relations)
+            found = self._relevant[operators] = [
+                constraint
+                for name, constraint in self.constraints.items()
+                if can_fire(self.by_head.get(name, ()), operators, filled)
+            ]
+        return found
+
+    def finder_for(self, constraint: Constraint) -> WitnessFinder:
+        """The witness finder, with none of the relations that only other constraints need."""
+        program = self.rules.program
+        others = {name for c in self.rules.constraints.values() for name in (c.name, c.guard)}
+        kept = [n for n in program.relations if n.partition("__")[0] not in others]
+        finder = copy(self.finder)
+        narrow = program.restricted_to([*kept, constraint.guard])
+        finder.rules = replace(self.rules, program=narrow)
+        return finder
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +275,15 @@ class _Search:
         pattern = self._guard
         if pattern is None:
             return None
-        witness = self.maker.finder.find(pattern, self.rng, attempts=_ATTEMPTS)
+        witness = self._finder.find(pattern, self.rng, attempts=_ATTEMPTS)
         if not isinstance(witness, Witness):
             return None
         self._found.append(_opened(witness.program.graph, self._about_values))
         return self._found[-1]
+
+    @cached_property
+    def _finder(self) -> WitnessFinder:
+        return self.maker.finder_for(self.constraint)
 
     @cached_property
     def _guard(self) -> Pattern | None:
@@ -348,7 +379,7 @@ class _Search:
         if graph is None:
             self.unproved += 1
             return None
-        judged = maker.judge.judge(graph)
+        judged = maker.judge(graph)
         wanted = frozenset() if kind is Kind.VALID else frozenset({name})
         if not wanted <= judged.violated <= wanted | found.implied:
             self.unproved += 1
@@ -380,7 +411,7 @@ class _Search:
         """Whether the model as it is read again violates what it was made for: some operators are
         written as several others, of which the constraint may say nothing."""
         try:
-            read = self.maker.judge.judge(read_model(model))
+            read = self.maker.judge(read_model(model))
         except ModelError:
             return False
         if kind is Kind.VALID:
@@ -391,7 +422,8 @@ class _Search:
         constraint = self.constraint
         others = [
             Rule(c.name, self._bodies(c.name), Clash(f"`{c.name}` holds", c.span))
-            for c in self.maker.relevant(graph, constraint.name)
+            for c in self.maker.relevant(frozenset(node.op for node in graph.nodes))
+            if c is not constraint
         ]
         own = self._bodies(constraint.name)
         if kind is Kind.VALID:
