@@ -112,6 +112,8 @@ def _check_arity(draft: Draft, part: Part, report: list[Diagnostic]) -> None:
     if arity is None:
         # Optional parameters alone prove nothing: GRU-1 has one, and always two outputs.
         told = "a variadic one" if any("variadic" in p.flags for p, _ in found) else ""
+        if part is Part.OUTPUTS and not found:
+            told = "nothing"  # every operator has a result
     elif any("variadic" in p.flags for p, _ in found):
         told = ""
     else:

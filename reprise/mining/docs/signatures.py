@@ -84,13 +84,16 @@ class _Writer:
         if entry.deprecated:
             raise _NoSignatureError("it is deprecated")
         if entry.damaged:
-            names = ", ".join(sorted(f"`{part.value}`" for part in entry.damaged))
-            raise _NoSignatureError(f"not all of {names} could be read")
-        variables = [variable_name(t.name) for t in entry.types]
-        if len(set(variables)) < len(variables) or len({a.name for a in entry.attributes}) < len(
-            entry.attributes
+            parts = ", ".join(sorted(f"`{part.value}`" for part in entry.damaged))
+            raise _NoSignatureError(f"not all of {parts} could be read")
+        for names in (
+            [variable_name(t.name) for t in entry.types],
+            [a.name for a in entry.attributes],
         ):
-            raise _NoSignatureError("two of its type variables or attributes have one name")
+            if len(set(names)) < len(names):
+                raise _NoSignatureError("two of its type variables or attributes have one name")
+        if any(p.option is Option.VARIADIC for p in entry.inputs[:-1]):
+            raise _NoSignatureError("an operand follows a variadic one")
         params = [self._parameter(p) for p in entry.inputs]
         results = [self._result(p) for p in entry.outputs]
         attributes = list(self._attributes())

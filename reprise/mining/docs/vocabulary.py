@@ -27,8 +27,6 @@ class Guard:
 
     names: tuple[str, ...]
     certain: tuple[bool, ...]
-    shared: tuple[str, ...] = ()
-    """UIR operators that other ONNX operators become, too, and that are theirs in rules."""
 
 
 class Vocabulary:
@@ -57,7 +55,7 @@ class Vocabulary:
             needed and i not in absorbed and all(_requires(u, i) for u in owned)
             for i, needed in enumerate(required)
         )
-        return Guard((*owned, own), certain, tuple(u for u in uir if u not in owned))
+        return Guard((*owned, own), certain)
 
 
 def _keeps_places(entry: Entry) -> bool:

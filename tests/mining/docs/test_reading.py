@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reprise.lang.lint import lint_rules
 from reprise.lang.ruleset import load_text
 from reprise.mining.docs.mining import mine
 from reprise.mining.docs.model import UNBOUNDED, Arity, Documentation, Entry, Form, Option, Part
@@ -274,6 +275,15 @@ def test_a_parameter_lost_without_a_trace_is_noticed() -> None:
     assert Part.INPUTS in entry(documentation, "NonMaxSuppression-10").damaged
 
 
+def test_an_operator_without_results_is_not_believed() -> None:
+    text = CHANGELOG.replace(
+        "<dl>\n<dt><tt>Y</tt> : T</dt>\n<dd>Output tensor</dd>\n</dl>\n", "", 1
+    )
+    documentation = read(text)
+    assert codes(documentation) == ["count-mismatch"]
+    assert Part.OUTPUTS in entry(documentation, "Abs-1").damaged
+
+
 def test_an_example_that_does_not_end_hides_its_own_entry_only() -> None:
     documentation = read(CONCAT.replace("\n```\n", "\n", 1))
     assert "open-block" in codes(documentation)
@@ -337,7 +347,7 @@ def test_whatever_is_in_a_document_the_rules_are_well_formed(seed: int) -> None:
                 other = rng.randrange(len(text))
                 text = text[:at] + text[other : other + rng.randint(1, 200)] + text[at:]
     for rules in mine(read(text)).files().values():
-        load_text(rules)
+        assert lint_rules(load_text(rules)) == []
 
 
 @pytest.mark.parametrize(
