@@ -24,6 +24,8 @@ from reprise.lang.format import show
 MOST_CHARACTERS = 160
 """Of a source text inside ``value("…")``."""
 
+_GUARDED = ("value", "front", "back")
+"""Methods that need something to be there."""
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _ARITHMETIC = ("+", "-", "*", "%")
 _SIZES = {"min", "max", "abs"}
@@ -94,15 +96,23 @@ class Reader:
             if right.type in _MESSAGES:
                 return self.condition(left, notes)
             notes.operators.add("and")
+            self.refuse_guarded(right)
             return _joined(ast.And, self.condition(left, notes), self.condition(right, notes))
         if operator in ("or", "||"):
             notes.operators.add("or")
+            self.refuse_guarded(right)
             return _joined(ast.Or, self.condition(left, notes), self.condition(right, notes))
         if operator in _NEGATED:
             notes.operators.add(operator)
             sides = self.expression(left, notes), self.expression(right, notes)
             return ast.Comparison(sides, (operator,))
         return None
+
+    def refuse_guarded(self, node: Node) -> None:
+        """Refuse what is evaluated only where a condition before it holds, if evaluating it
+        anywhere else could end the process: in C++, what goes through a pointer or an index."""
+        if self.language == "cpp" and _reaches(node):
+            raise Untranslatable("read only where a condition before it holds")
 
     def _comparison(self, node: Node, notes: Translation) -> ast.Condition:
         """Python's, which may be a chain: children alternate between operands and operators."""
@@ -315,6 +325,18 @@ def text(node: Node) -> str:
 def flat(node: Node) -> str:
     """The node's source text on one line."""
     return " ".join(text(node).split())
+
+
+def _reaches(node: Node) -> bool:
+    if node.type in ("pointer_expression", "subscript_expression"):
+        return True
+    if node.type == "field_expression":
+        field = node.child_by_field_name("field")
+        if "->" in (child.type for child in node.children):
+            return True
+        if field is not None and text(field) in _GUARDED:
+            return True
+    return any(map(_reaches, node.named_children))
 
 
 def _number(written: str, notes: Translation) -> ast.Expr:

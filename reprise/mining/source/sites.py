@@ -390,13 +390,15 @@ class _Site:
         self._notes(found, notes)
 
     def _conditions(self, whole: Node, holds: bool) -> None:
-        for node, positive in conjuncts(whole, holds):
+        for number, (node, positive) in enumerate(conjuncts(whole, holds)):
             notes = Translation()
             proved = self._proved(node) if positive else None
             if proved is not None and proved[0] == "proves":
                 self._conditions(proved[1][0], True)
                 continue
             try:
+                if number:
+                    self.reader.refuse_guarded(node)
                 if proved is None:
                     condition = self.reader.condition(node, notes)
                 else:

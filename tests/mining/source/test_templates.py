@@ -193,6 +193,17 @@ def test_so_it_does_in_cpp(mined: Mine, code: str, expected: str) -> None:
     assert expected in of(mined, f"int g() {{ {code} return 1; }}\n", "a.cc")
 
 
+def test_nothing_is_read_through_a_pointer_that_was_not_checked(mined: Mine) -> None:
+    code = (
+        "CHECK(p && p->n > 1); CHECK(n < 4 && a[n] > 2); CHECK(n == 0 || v.back() > 3);"
+        "CHECK(p->n > 5);"
+    )
+    found = mined({"a.cc": f"void g() {{ {code} }}\n"}, settings=SETTINGS)
+    assert assertions(found) == ['value("n") < 4', 'value("p->n") > 5']
+    reasons = [u.why for u in found.derived.unused]
+    assert reasons.count("read only where a condition before it holds") == 3
+
+
 def test_what_cannot_be_said_is_listed_with_the_reason(mined: Mine) -> None:
     code = "assert check(a)\nassert a / b == 2\nassert stream.read(4) == 4\n"
     found = mined({"a.py": code}, settings=SETTINGS)
