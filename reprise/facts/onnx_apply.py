@@ -187,8 +187,11 @@ def model_of(
     while inputs and not inputs[-1]:
         inputs.pop()
     outputs = [f"y{i}" for i in range(len(schema.outputs) if results is None else len(results))]
-    own: dict[str, Any] = own_attributes(schema, attributes)
-    graph.node.append(helper.make_node(name, inputs, outputs, domain=domain, **own))
+    node = helper.make_node(name, inputs, outputs, domain=domain)
+    for key, value in own_attributes(schema, attributes).items():
+        kind = found.types[key]  # an empty list does not say what it is a list of
+        node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
+    graph.node.append(node)
     for i, output in enumerate(outputs):
         info = graph.output.add(name=output)
         if results is not None:

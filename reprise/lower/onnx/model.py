@@ -24,7 +24,7 @@ from onnx import (
     numpy_helper,
 )
 
-from reprise.facts.onnx_apply import domain_version, is_foreign, opset_of, parts
+from reprise.facts.onnx_apply import definition_of, domain_version, is_foreign, opset_of, parts
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lang.dtypes import DTYPES
 from reprise.lower.onnx.call import Call, OnnxNode, Ref
@@ -86,11 +86,22 @@ class Writer:
                 self._constant(
                     proto, tensor.name, tensor.value, tensor.type.dtype or "", tensor.overridable
                 )
-            elif self.value_info and tensor.role is Role.COMPUTED and tensor.type.dtype:
+            elif tensor.role is Role.COMPUTED and tensor.type.dtype and self._states(tensor):
                 proto.value_info.append(_info(tensor.name, tensor.type))
         for node in self.graph.nodes:
             if node.body == body:
                 self._node(proto, node)
+
+    def _states(self, tensor: Tensor) -> bool:
+        """Whether a computed tensor's type is written down: on request, and where ONNX has no
+        inference that would find it."""
+        if self.value_info:
+            return True
+        op = "" if tensor.producer is None else tensor.producer.op
+        if not is_foreign(op) or tensor in self.graph.outputs:
+            return False
+        found = definition_of(op, self.opset)
+        return found is not None and not found.infers
 
     def _outputs(self, proto: GraphProto, outputs: Iterable[Tensor | None]) -> None:
         """A tensor that is an output twice gets a copy, for names of outputs must differ."""
