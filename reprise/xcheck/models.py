@@ -34,6 +34,7 @@ from reprise.synth.vocabulary import LEFT_OUT
 from reprise.synth.witness import Witness, WitnessFinder
 from reprise.uir.graph import Attribute, Graph, Role, Tensor, TensorType
 from reprise.uir.inference import SignatureError
+from reprise.xcheck.behaviour import Vector
 from reprise.xcheck.device import Device
 from reprise.xcheck.judge import Judge, Judgement
 from reprise.xcheck.question import MOST, Asked, Drawn, Numbers, Rule, solve
@@ -129,8 +130,17 @@ class Modeller:
         return _Search(self, self.constraints[name], rng, 0).valid()
 
     def judge(self, graph: Graph) -> Judgement:
-        """What of the constraints a graph violates. Those that cannot apply are not asked: of a
-        thousand constraints, a handful is about the operators of a graph."""
+        """What of the constraints a graph violates."""
+        return self._judge_of(graph).judge(graph)
+
+    def seen(self, made: Made) -> Vector:
+        """What holds in a model of each constraint that applies to it."""
+        judgement = Judgement(made.violated, made.possible)
+        return self._judge_of(made.graph).vector(made.graph, judgement)
+
+    def _judge_of(self, graph: Graph) -> Judge:
+        """A judge for graphs of these operators. Constraints that cannot apply are not asked: of a
+        thousand, a handful is about the operators of a graph."""
         operators = frozenset(node.op for node in graph.nodes)
         judge = self._judges.get(operators)
         if judge is None:
@@ -138,7 +148,7 @@ class Modeller:
                 self._judges.pop(next(iter(self._judges)))
             judge = Judge(self.rules, self.relevant(operators), self.given)
             self._judges[operators] = judge
-        return judge.judge(graph)
+        return judge
 
     def relevant(self, operators: frozenset[str]) -> list[Constraint]:
         """The constraints that can be violated in a graph of these operators."""

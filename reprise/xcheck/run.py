@@ -151,7 +151,7 @@ def perform(bench: Bench, task: Task, seed: int) -> Done:
         )
         if isinstance(made, Made):
             judgement = Judgement(made.violated, made.possible)
-            seen = bench.modeller.judge.vector(made.graph, judgement)
+            seen = bench.modeller.judge_for(made.graph).vector(made.graph, judgement)
             return Compiled(made, seen, bench.compiler.compile(made.model))
         why = made
     return why
