@@ -34,7 +34,6 @@ from reprise.synth.vocabulary import LEFT_OUT
 from reprise.synth.witness import Witness, WitnessFinder
 from reprise.uir.graph import Attribute, Graph, Role, Tensor, TensorType
 from reprise.uir.inference import SignatureError
-from reprise.xcheck.behaviour import Vector
 from reprise.xcheck.device import Device
 from reprise.xcheck.judge import Judge, Judgement
 from reprise.xcheck.question import MOST, Asked, Drawn, Numbers, Rule, solve
@@ -129,18 +128,9 @@ class Modeller:
         """A model in which the constraint's guard matches, and that violates nothing."""
         return _Search(self, self.constraints[name], rng, 0).valid()
 
-    def judge(self, graph: Graph) -> Judgement:
-        """What of the constraints a graph violates."""
-        return self._judge_of(graph).judge(graph)
-
-    def seen(self, made: Made) -> Vector:
-        """What holds in a model of each constraint that applies to it."""
-        judgement = Judgement(made.violated, made.possible)
-        return self._judge_of(made.graph).vector(made.graph, judgement)
-
-    def _judge_of(self, graph: Graph) -> Judge:
-        """A judge for graphs of these operators. Constraints that cannot apply are not asked: of a
-        thousand, a handful is about the operators of a graph."""
+    def judge_for(self, graph: Graph) -> Judge:
+        """Who judges a graph by the constraints that can apply to it: of a thousand, a handful is
+        about its operators."""
         operators = frozenset(node.op for node in graph.nodes)
         judge = self._judges.get(operators)
         if judge is None:
@@ -389,7 +379,7 @@ class _Search:
         if graph is None:
             self.unproved += 1
             return None
-        judged = maker.judge(graph)
+        judged = maker.judge_for(graph).judge(graph)
         wanted = frozenset() if kind is Kind.VALID else frozenset({name})
         if not wanted <= judged.violated <= wanted | found.implied:
             self.unproved += 1
