@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
@@ -47,7 +48,8 @@ Lookup: TypeAlias = Callable[[str], Quantity]
 def parse(text: str) -> ast.expr:
     """``text`` as an expression. Raises ExpressionError."""
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings(action="ignore"):
+            return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ExpressionError(f"`{text[:60]}` is not an expression") from None
 

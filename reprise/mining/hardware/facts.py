@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from reprise.lang.diagnostics import Diagnostic
+from reprise.lang.display import shown
 from reprise.lang.spelling import did_you_mean
 from reprise.mining.hardware.document import Entry, Place, Section, problem, remark
 from reprise.mining.hardware.expressions import (
@@ -36,6 +37,10 @@ from reprise.mining.hardware.units import (
 
 _MAX_STEPS = 40
 """How many definitions one value may go through, in a header whose names refer to each other."""
+
+
+LARGEST = 1 << 100
+"""Larger numbers are mistakes: all storage on earth has some 2**77 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +230,8 @@ class _Device:
             raise _BadValue("a negative number is no size")
         if amount.value == 0 and not word.zero:
             raise _BadValue("zero", "leave the line out if it is not known")
+        if amount.value > LARGEST:
+            raise _BadValue("no device has so much")
         if amount.value.denominator != 1:
             raise _BadValue(f"{entry.value} is not a whole number of bits or elements")
         return amount
@@ -309,8 +316,8 @@ class _Device:
             except (UnitError, ExpressionError) as error:
                 self._tell(trace.places, f"no {key}: {error}")
                 continue
-            if value <= 0:
-                self._tell(trace.places, f"no {key}: it would be {value}")
+            if not 0 < value <= LARGEST:
+                self._tell(trace.places, f"no {key}: it would be {shown(value)}")
                 continue
             places = tuple(dict.fromkeys(trace.places))
             if not places and not trace.notes:
@@ -449,4 +456,4 @@ def _matches(scope: _Scope, when: Mapping[str, tuple[str, ...]]) -> bool:
 
 def _as_key(name: str) -> str:
     """A section's name as the end of a key: ``Shared-GLB`` is ``shared_glb``."""
-    return re.sub(r"\W+", "_", name.strip()).strip("_").lower() or "unnamed"
+    return re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_").lower() or "unnamed"

@@ -8,6 +8,7 @@ left out with a warning; nothing of the file's is ever executed by Python.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,7 +62,8 @@ def read_registry(
     """
     whole = Place(file, 1)
     try:
-        module = ast.parse(text)
+        with warnings.catch_warnings(action="ignore"):  # about the file's style
+            module = ast.parse(text)
     except SyntaxError as error:
         place = Place(file, error.lineno or 1, error.offset or 1)
         wrong = problem("spec-syntax", f"this is not Python: {error.msg}", place)
@@ -105,7 +107,10 @@ class _Registry:
             self.steps += 1
             if self.steps > MAX_STEPS:
                 raise _Stop
-            self._statement(statement, names)
+            try:
+                self._statement(statement, names)
+            except (TypeError, ValueError) as error:  # where running it would fail, too
+                raise _Unknown(str(error)) from None
 
     def _statement(self, statement: ast.stmt, names: dict[str, Any]) -> None:
         match statement:

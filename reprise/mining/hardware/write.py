@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from reprise.lang.display import printable
 from reprise.lang.format import format_text
 from reprise.mining.hardware.expressions import names_in
 from reprise.mining.hardware.facts import HardwareFact
@@ -22,7 +23,8 @@ def rules_text(mined: Mined, keys: Keys) -> str:
     ]
     for target in mined.targets:
         about = [d for d in mined.devices if d.target == target]
-        lines += dict.fromkeys(f"// {target}: {d.format.title}, {d.place.file}" for d in about)
+        titles = (f"// {target}: {d.format.title}, {d.place.file}" for d in about)
+        lines += dict.fromkeys(map(printable, titles))
         lines += [_fact(fact) for fact in mined.facts if fact.target == target]
         lines.append("")
     for fmt in mined.formats:
@@ -36,7 +38,7 @@ def _fact(fact: HardwareFact) -> str:
         lines.setdefault(PurePath(place.file).name, []).append(str(place.line))
     said = [f"{file}:{','.join(dict.fromkeys(numbers))}" for file, numbers in lines.items()]
     where = "; ".join([", ".join(said), *fact.notes] if said else fact.notes)
-    return f'hw("{_quoted(fact.target)}", {fact.key}, {fact.value}). // {where}'
+    return f'hw("{_quoted(fact.target)}", {fact.key}, {fact.value}). // {printable(where)}'
 
 
 def _declarations(mined: Mined, fmt: Format, keys: Keys) -> Iterator[str]:
@@ -61,4 +63,4 @@ def _declarations(mined: Mined, fmt: Format, keys: Keys) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reprise.mining.hardware.formats import load_formats
+from reprise.lang import core
+from reprise.lang.ruleset import load_text
+from reprise.mining.hardware.formats import load_formats, load_keys
 from reprise.mining.hardware.mine import Mined, mine_specifications
+from reprise.mining.hardware.write import rules_text
 
 DATA = Path(__file__).parent / "data"
 GENESYS = (DATA / "genesys_16x16.json").read_text()
@@ -151,3 +154,31 @@ def test_a_folder_is_searched_and_what_is_no_specification_passed_over(tmp_path:
     mined = mine_specifications([tmp_path], load_formats())
     assert mined.targets == ("dev",)
     assert mined.diagnostics == ()
+
+
+def test_a_name_cannot_break_out_of_its_line(tmp_path: Path) -> None:
+    name = r"a\nhw(x, y, 1). \"\\"
+    text = f'{{"kind": "cuda", "tag": "{name}", "thread_warp_size": 32}}'
+    rules = load_text(rules_text(mine(tmp_path, text), load_keys()))
+    keys = [
+        term.value
+        for rule in rules.program.rules
+        if rule.head.relation == "hw" and not rule.body
+        if isinstance(term := rule.head.terms[1], core.Const)
+    ]
+    assert "threads_per_warp" in keys
+    assert "y" not in keys
+
+
+def test_numbers_that_no_device_has(tmp_path: Path) -> None:
+    mined = mine(tmp_path, GENESYS.replace('"DRAM_DEPTH": 50000000', f'"DRAM_DEPTH": 1{"0" * 90}'))
+    assert "`DRAM_DEPTH`: no device has so much" in [d.message for d in mined.diagnostics]
+    load_text(rules_text(mined, load_keys()))
+
+
+@pytest.mark.parametrize("line", ["x = -'a'", "for i in 3: pass", "a, b = 1", "d = {}\nd.get([])"])
+def test_a_registry_that_would_fail_when_run(tmp_path: Path, line: str) -> None:
+    text = f"{line}\nregister_tag('a', {{'kind': 'cuda'}})\n"
+    mined = mine(tmp_path, text, "tags.py")
+    assert [d.code for d in mined.diagnostics] == ["spec-unknown-value"]
+    assert mined.targets == ("a",)
