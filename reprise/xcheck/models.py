@@ -411,7 +411,8 @@ class _Search:
         """Whether the model as it is read again violates what it was made for: some operators are
         written as several others, of which the constraint may say nothing."""
         try:
-            read = self.maker.judge(read_model(model))
+            graph = read_model(model)
+            read = self.maker.judge_for(graph).judge(graph)
         except ModelError:
             return False
         if kind is Kind.VALID:
