@@ -93,32 +93,44 @@ class Classes:
 
     @cached_property
     def classes(self) -> tuple[BehaviourClass, ...]:
-        rows = {row.number: row for row in self.run.models}
-        vectors = [self.vectors[members[0]] for members in self.behaviour.classes]
-        return tuple(
-            BehaviourClass(tuple(rows[m] for m in members), vectors[i], *self._nearest(i, vectors))
-            for i, members in enumerate(self.behaviour.classes)
-        )
+        """Every class. Each is compared with every other, so that one alone is had sooner by
+        :meth:`described`."""
+        return tuple(map(self.described, range(len(self.behaviour))))
+
+    def described(self, number: int) -> BehaviourClass:
+        """The class at a place in the list."""
+        members = self.behaviour.classes[number]
+        rows = tuple(self._rows[member] for member in members)
+        nearest = self._nearest(number)
+        apart = () if nearest is None else self.differences(number, nearest)
+        return BehaviourClass(rows, self.vectors[members[0]], nearest, apart)
 
     def differences(self, first: int, second: int) -> tuple[Difference, ...]:
         """What tells two classes apart, by their numbers in the list."""
         members = self.behaviour.classes
         return differences(self.vectors[members[first][0]], self.vectors[members[second][0]])
 
-    def _nearest(
-        self, number: int, vectors: list[Vector]
-    ) -> tuple[int | None, tuple[Difference, ...]]:
-        mine = self._sets[number]
-        others = [i for i in range(len(vectors)) if i != number]
-        if not others:
-            return None, ()
-        alike = [i for i in others if self._plainly[i] & self._plainly[number]]
-        nearest = min(alike or others, key=lambda i: (len(self._sets[i] ^ mine), i))
-        return nearest, self.differences(number, nearest)
+    def _nearest(self, number: int) -> int | None:
+        cells = self._plainly[number]
+        alike = sorted({i for cell in cells for i in self._alike[cell]} - {number})
+        others = alike or [i for i in range(len(self.behaviour)) if i != number]
+        sets, mine = self._sets, self._sets[number]
+        # min keeps the first of those that are equally near
+        return min(others, key=lambda i: (sets[i] ^ mine).bit_count(), default=None)
 
     @cached_property
-    def _sets(self) -> list[frozenset[tuple[str, Seen]]]:
-        return [frozenset(self.vectors[members[0]]) for members in self.behaviour.classes]
+    def _rows(self) -> dict[int, ModelRow]:
+        return {row.number: row for row in self.run.models}
+
+    @cached_property
+    def _sets(self) -> list[int]:
+        """Each class's vector as a set of bits, one for each condition and what was seen of it."""
+        bits: dict[tuple[str, Seen], int] = {}
+        found = []
+        for members in self.behaviour.classes:
+            entries = self.vectors[members[0]]
+            found.append(sum(1 << bits.setdefault(entry, len(bits)) for entry in entries))
+        return found
 
     @cached_property
     def _plainly(self) -> list[frozenset[tuple[int, int]]]:
@@ -127,6 +139,15 @@ class Classes:
         return [
             frozenset((fate[m], coverage[m]) for m in members) for members in self.behaviour.classes
         ]
+
+    @cached_property
+    def _alike(self) -> dict[tuple[int, int], list[int]]:
+        """The classes that have models of which the other signals say this."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for number, cells in enumerate(self._plainly):
+            for cell in cells:
+                found.setdefault(cell, []).append(number)
+        return found
 
 
 class By(Enum):

@@ -57,16 +57,18 @@ def show(found: Classes, to: Console, every: bool = False) -> None:
     heads = ("this", "compared with", "refines it", "cuts", "into up to", "bits more", "bits less")
     put(plain_table((*heads, "Rand"), told, range(3, 8)), to)
     to.print()
-    classes = found.classes if every else found.classes[:SHOWN]
+    sizes = [len(members) for members in found.behaviour.classes]
+    listed = len(sizes) if every else min(len(sizes), SHOWN)
+    classes = [found.described(number) for number in range(listed)]
     rows = [_row(i, c) for i, c in enumerate(classes)]
     columns = ("class", "models", "passes", "what became of them", "tells it apart")
     used = sum(max(len(h), *(r[i].cell_len for r in rows)) + 2 for i, h in enumerate(columns[:4]))
     for line, behaviour in zip(rows, classes, strict=True):
         line.append(Text(shortened(told_apart(behaviour), max(_LEAST, to.width - used - 2))))
     put(plain_table(columns, rows, (1, 2)), to)
-    if len(classes) < len(found.classes):
-        rest = found.classes[len(classes) :]
-        to.print(Text(f"and {len(rest)} classes of {sum(len(c.models) for c in rest)} models"))
+    if listed < len(sizes):
+        rest = counted(len(sizes) - listed, "class"), counted(sum(sizes[listed:]), "model")
+        to.print(Text(f"and {rest[0]} of {rest[1]}"))
 
 
 def show_differences(found: Classes, first: int, second: int, to: Console) -> None:
@@ -79,7 +81,7 @@ def show_differences(found: Classes, first: int, second: int, to: Console) -> No
     put(plain_table(("condition", *names), rows), to)
     for number, name in zip((first, second), names, strict=True):
         to.print()
-        behaviour = found.classes[number]
+        behaviour = found.described(number)
         to.print(Text(f"{name}: {counted(len(behaviour.models), 'model')}"))
         for row in behaviour.models[:_FEW]:
             line = f"  {row.number}: {row.program}; {row.verdict.value}, {row.stage}"
