@@ -100,13 +100,21 @@ class NotMade:
 class Modeller:
     """Makes models for the constraints of a pool.
 
-    ``constraints`` are those in the pool, ``device`` is what ``device(key)`` is asked of. Answers
-    depend on the arguments alone: the same generator state gives the same model.
+    ``constraints`` are those in the pool, ``device`` is what ``device(key)`` is asked of;
+    ``typed_only``: every model is one that its signatures accept, since the compiler reads another
+    language than ONNX and would be given something else. Answers depend on the arguments alone: the
+    same generator state gives the same model.
     """
 
     def __init__(
-        self, rules: RuleSet, constraints: Mapping[str, Constraint], device: Device
+        self,
+        rules: RuleSet,
+        constraints: Mapping[str, Constraint],
+        device: Device,
+        *,
+        typed_only: bool = False,
     ) -> None:
+        self.typed_only = typed_only
         self.rules = rules
         self.constraints = dict(constraints)
         self.device = device
@@ -203,6 +211,9 @@ class _Search:
         """Kinds of models in the order in which they are tried, and whether constraints may be
         violated that this one implies to be."""
         typed, untyped, reshaped = Kind.TYPED, Kind.UNTYPED, Kind.RESHAPED
+        if self.maker.typed_only:
+            yield from ((typed, False), (typed, True))
+            return
         strict = [typed, untyped, reshaped]
         if self.constraint.klass == "cardinality":
             strict = [reshaped, typed, untyped]

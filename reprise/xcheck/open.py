@@ -71,7 +71,8 @@ class Prepared:
 
     def modeller(self) -> Modeller:
         """What makes models. Not for two threads."""
-        return Modeller(self.rules, self.constraints, self.device)
+        foreign = self.target.lowering != "onnx"
+        return Modeller(self.rules, self.constraints, self.device, typed_only=foreign)
 
 
 def prepare(asked: Asked) -> Prepared:

@@ -9,7 +9,8 @@ from random import Random
 import onnx
 import pytest
 
-from reprise.lang.ruleset import load_text
+from reprise.data import data_path
+from reprise.lang.ruleset import load_rules, load_text
 from reprise.xcheck.device import device
 from reprise.xcheck.models import Kind, Made, Modeller, NotMade
 from reprise.xcheck.write import read_model
@@ -225,3 +226,30 @@ def test_a_model_is_judged_as_it_is_read_again() -> None:
     for seed in range(4):
         found = made(text, "t", seed=seed)
         assert "relu" in {node.op for node in read_model(found.model).nodes}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_constraint_that_ships_can_be_violated_and_kept() -> None:
+    rules = load_rules([data_path("rules/constraints"), data_path("rules/hardware")])
+    board = device(rules, "board_4gib")
+    anyones = {n: c for n, c in rules.constraints.items() if not c.meta.get("target")}
+    for number, (name, constraint) in enumerate(rules.constraints.items()):
+        maker = Modeller(rules, {**anyones, name: constraint}, board)
+        violating = maker.violating(name, Random(number))
+        assert isinstance(violating, Made), f"{name}: {violating}"
+        assert name in violating.violated
+        valid = maker.valid(name, Random(number))
+        assert isinstance(valid, Made) and is_valid(valid), f"{name}: {valid}"
+
+
+def test_a_compiler_of_another_language_is_given_models_that_signatures_accept() -> None:
+    text = BOARD + (
+        "constraint two : cardinality on { n = add(...) } require arity(n) == 2\n"
+        "constraint fits : resource on { n = add(x, _) } require x.bytes <= device(dram_bytes)\n"
+    )
+    rules = load_text(text)
+    maker = Modeller(rules, rules.constraints, device(rules, None), typed_only=True)
+    assert isinstance(maker.violating("two", Random(0)), NotMade)
+    found = maker.violating("fits", Random(0))
+    assert isinstance(found, Made) and found.kind is Kind.TYPED
