@@ -137,5 +137,5 @@ def _signatures(request: SourceRequest) -> Signatures:
 
 
 def _support(target: str) -> WhyNot | None:
-    why_not: WhyNot = Support.load(target).why_not
+    why_not: WhyNot = Support.whole(target).why_not
     return why_not

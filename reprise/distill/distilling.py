@@ -45,7 +45,7 @@ class DoesNotShow(ValueError):
 
 def sampling_for(target: Target, signatures: Signatures) -> Sampling:
     """A sampling that keeps to what a target does. Raises RulesError."""
-    why_not: WhyNot = Support.load(target.name).why_not
+    why_not: WhyNot = Support.whole(target.name).why_not
     unsupported = lowering(target.lowering).unsupported
     return Sampling(signatures, read_policies(load_rules([])), why_not, unsupported)
 

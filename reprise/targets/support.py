@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from reprise.data import data_path
 from reprise.lang.ruleset import RuleSet
@@ -40,20 +39,26 @@ class Support:
 
     @classmethod
     def load(cls, target: str, folder: Path | None = None) -> Support:
-        """The table of the target called ``target``, with that of operators which only have mined
-        signatures (``NAME.mined.toml``) if there is one; an empty one if there is none (targets
-        from elsewhere). Raises tomllib.TOMLDecodeError, KeyError."""
-        place = folder or data_path("rules") / "targets"
-        path = place / f"{target}.toml"
+        """The table of the target called ``target``; an empty one if there is none (targets from
+        elsewhere). That of operators which only have mined signatures is called ``NAME.mined``.
+        Raises tomllib.TOMLDecodeError, KeyError."""
+        path = (folder or data_path("rules") / "targets") / f"{target}.toml"
         if not path.is_file():
             return cls(target)
         data = tomllib.loads(path.read_text("utf-8"))
-        table = _read(data)
-        mined = place / f"{target}.mined.toml"
-        if mined.is_file():
-            table |= _read(tomllib.loads(mined.read_text("utf-8")))
+        table = {
+            (op, read_dtypes(dtypes)): reason
+            for op, reasons in data["unsupported"].items()
+            for dtypes, reason in reasons.items()
+        }
         measured = (data["versions"], data["mode"], data["seed"], data["instances"])
         return cls(data["target"], *measured, table)
+
+    @classmethod
+    def whole(cls, target: str) -> Support:
+        """The target's table together with that of mined operators. Raises as :meth:`load`."""
+        shipped, mined = cls.load(target), cls.load(f"{target}.mined")
+        return replace(shipped, table={**shipped.table, **mined.table})
 
     def why_not(self, op: str, dtypes: Sequence[str | None]) -> str | None:
         """Why the target does not apply ``op`` to operands of these types, or None if it does (or
@@ -89,14 +94,6 @@ class Support:
                 last = op
             lines.append(f"{_quoted(show_dtypes(dtypes))} = {_quoted(reason)}")
         return "\n".join(lines) + "\n"
-
-
-def _read(data: Mapping[str, Any]) -> dict[Key, str]:
-    return {
-        (op, read_dtypes(dtypes)): reason
-        for op, reasons in data["unsupported"].items()
-        for dtypes, reason in reasons.items()
-    }
 
 
 def target_rules(target: str) -> list[Path]:

@@ -78,9 +78,9 @@ def test_how_many_equal_operands_there_are_does_not_matter() -> None:
     "path", sorted(data_path("rules/targets").glob("*.toml")), ids=lambda p: p.stem
 )
 def test_shipped_tables_are_about_operators_that_there_are(path: Path) -> None:
-    signatures = Signatures.load()
+    signatures = Signatures.load([data_path("rules/mining") / "onnx.rules"])
     loaded = Support.load(path.stem)
-    assert loaded.target == path.stem and loaded.versions
+    assert loaded.target == path.stem.removesuffix(".mined") and loaded.versions
     assert path.read_text("utf-8") == loaded.text(), "written by the probe, not by hand"
     for (op, dtypes), reason in loaded.table.items():
         assert op in signatures and reason

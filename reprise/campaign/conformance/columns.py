@@ -86,7 +86,7 @@ class Examiner:
         self.mode = target.modes[-1]
         self._pool = pool
         self._lowering = lowering(target.lowering)
-        self._support = Support.load(target.name)
+        self._support = Support.whole(target.name)
         files = target_rules(target.name)
         rules = load_rules([data_path("rules/std"), *files])
         self._guide = Guide(rules, (), (), forbidden=forbidden(rules, files))

@@ -150,7 +150,7 @@ class Collector:
     def _finder(self, form: str) -> WitnessFinder:
         finder = self._finders.get(form)
         if finder is None:
-            support = Support.load(self.target.name) if form == self.target.lowering else None
+            support = Support.whole(self.target.name) if form == self.target.lowering else None
             finder = self._finders[form] = WitnessFinder(
                 self.rules,
                 self.signatures,
