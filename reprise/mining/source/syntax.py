@@ -25,6 +25,12 @@ STATEMENTS = (
     "return_statement",
     "field_declaration",
 )
+_COMPREHENSIONS = (
+    "generator_expression",
+    "list_comprehension",
+    "set_comprehension",
+    "dictionary_comprehension",
+)
 BLOCKS = (
     "block",
     "compound_statement",
@@ -93,13 +99,13 @@ def ancestors(node: Node) -> list[Node]:
 def bound(node: Node, ancestors: Sequence[Node]) -> Iterator[str]:
     """Names that lambdas and comprehensions around a site bind, up to its statement."""
     for parent in ancestors:
-        if parent.type in STATEMENTS:
+        if parent.type in STATEMENTS or parent.type in BLOCKS:
             return
         if parent.type == "lambda":
             parameters = parent.child_by_field_name("parameters")
             if parameters is not None:
                 yield from identifiers(parameters)
-        for child in parent.named_children:
+        for child in parent.named_children if parent.type in _COMPREHENSIONS else ():
             if child.type == "for_in_clause":
                 left = child.child_by_field_name("left")
                 if left is not None:
