@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -91,6 +92,12 @@ def workshop(tmp_path: Path) -> Workshop:
     made = Workshop(tmp_path)
     made.checkout.mkdir()
     return made
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check by the grammar, which is quick; another test compiles all of it."""
+    monkeypatch.setattr(shutil, "which", lambda name: None)
 
 
 def monitor(assertion: str, *sites: str, name: str = "m") -> str:

@@ -14,6 +14,8 @@ from reprise.mining.instrument.errors import InstrumentError
 from reprise.mining.instrument.instrumenting import plan, write
 from tests.mining.instrument.conftest import Workshop, monitor
 
+pytestmark = pytest.mark.usefixtures("no_compiler")
+
 RULES = monitor('value("x") == 1', "p/a.py:1") + monitor('value("y") == 2', "b.cc:2", name="n")
 FILES = {
     "p/a.py": "x = 1\n",

@@ -29,12 +29,6 @@ static int f(int v) { trace = trace * 31 + v; return v + 1; }
 """
 
 
-@pytest.fixture
-def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check by the grammar, which is quick; another test compiles all of it."""
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-
-
 def cases() -> list[tuple[int, str]]:
     """The line of each site and the body with its check, from ``data/cpp_places.txt``."""
     text = (Path(__file__).parent / "data" / "cpp_places.txt").read_text()
@@ -78,6 +72,7 @@ def test_a_check_runs_right_after_its_statement_or_before_a_guard(
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_a_program_with_every_kind_of_check_computes_the_same(workshop: Workshop) -> None:
     bodies = [plain(body) for _, body in cases()]
     source = program(bodies)
@@ -166,6 +161,7 @@ def test_the_recorder_is_included_where_macros_before_it_are_heeded(
     assert added[lines] == '#include "_reprise_monitor.hpp"'
 
 
+@pytest.mark.slow
 def test_a_header_that_another_folder_includes_finds_its_recorder(workshop: Workshop) -> None:
     main = '#include "../include/a.h"\nint main() {\n  int x = f(2);\n  return x - 3;\n}\n'
     header = "#pragma once\ninline int f(int x) {\n  int y = x + 1;\n  return y;\n}\n"
@@ -188,6 +184,7 @@ def test_carriage_returns_and_latin_1_are_kept(workshop: Workshop) -> None:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_a_check_that_does_not_compile_is_left_out_and_the_others_stay(workshop: Workshop) -> None:
     source = "struct S { int a; };\nint f(S s) {\n  int y = s.a;\n  int z = y;\n  return z;\n}\n"
     workshop.put({"a.cc": source})
