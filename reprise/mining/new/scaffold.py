@@ -17,8 +17,10 @@ from reprise.mining.source.files import MOST_BYTES, SUFFIXES, Source, sources
 _WIDTH = 96
 
 _ELSEWHERE = re.compile(
-    r"(^|/)(tests?|testing|docs?|examples?|benchmarks?|autogen|generated|3rdparty|third_?party)/"
+    r"^(?P<top>docs?|examples?|benchmarks?)/"
+    r"|(?:^|/)(?P<any>tests?|testing|autogen|generated|3rdparty|third_?party)/"
 )
+"""Folders that hold no part of a compiler. GeneSys is in ``codelets/examples/genesys``."""
 
 
 class ScaffoldError(ValueError):
@@ -46,7 +48,13 @@ def layout(checkout: Path) -> Layout:
     found, _ = sources(checkout, everything, MOST_BYTES)
     elsewhere = {source.path: _ELSEWHERE.search(source.path) for source in found}
     files = [source for source in found if elsewhere[source.path] is None]
-    exclude = sorted({f"**/{where[2]}/**" for where in elsewhere.values() if where is not None})
+    exclude = sorted(
+        {
+            f"**/{where['any']}/**" if where["any"] else f"{where['top']}/**"
+            for where in elsewhere.values()
+            if where is not None
+        }
+    )
     if not files:
         endings = ", ".join(end for ends in SUFFIXES.values() for end in ends[:1])
         raise ScaffoldError(f"{checkout}: there is no source here ({endings}, …)")

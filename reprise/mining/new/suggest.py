@@ -22,7 +22,7 @@ from reprise.mining.source.files import Source, decoded
 from reprise.mining.source.queries import language
 from reprise.mining.source.syntax import CLASSES, FUNCTIONS, ancestors, function_name
 
-MOST_NAMES = 8
+MOST_NAMES = 12
 """Candidates for one set that are worth reading."""
 
 MOST_PLACES = 3
