@@ -81,7 +81,8 @@ class Beyond:
 
     def summary(self) -> Iterator[str]:
         """A line for each template, for people."""
-        constraints = Counter(b.template for b in (*self.attributes, *self.sizes))
+        bounds: list[AttributeBound | SizeBound] = [*self.attributes, *self.sizes]
+        constraints = Counter(bound.template for bound in bounds)
         findings = Counter(f.template for f in self.findings)
         for template in sorted({*constraints, *findings}):
             parts = [
