@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reprise.cli import einsum as commands
 from reprise.data import data_path
 from reprise.einsum.facts import facts_as_written, facts_of
 from reprise.einsum.kernel import Kernel, KernelError
@@ -128,6 +129,7 @@ def test_the_names_in_the_rules_are_ours() -> None:
     assert set(rules.sets["limit_names"].values) == set(LIMITS)
     assert set(rules.sets["einsum_targets"].values) == set(TARGETS)
     assert set(PERMISSIONS) > USUAL
+    assert (commands._PERMISSIONS, commands._TARGET_NAMES) == (PERMISSIONS, TARGETS)
 
 
 def test_a_setting_that_is_none_is_refused() -> None:
