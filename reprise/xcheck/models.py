@@ -39,7 +39,13 @@ from reprise.xcheck.judge import Judge, Judgement
 from reprise.xcheck.question import MOST, Asked, Drawn, Numbers, Rule, solve
 from reprise.xcheck.sizes import draw_shape
 from reprise.xcheck.symbolic import TooMuch
-from reprise.xcheck.write import Unwritten, read_model, write, write_invalid
+from reprise.xcheck.write import (
+    Unwritten,
+    onnx_refuses,
+    read_model,
+    write,
+    write_invalid,
+)
 
 STRUCTURES = 6
 """Programs that are tried for one model."""
@@ -416,6 +422,13 @@ class _Search:
         if kind in (Kind.VALID, Kind.TYPED) and not self._says_the_same(model, kind):
             self.unwritten["ONNX says it with other operators"] = None
             return None
+        if kind in (Kind.VALID, Kind.TYPED):  # a signature may say less than ONNX does
+            refused = onnx_refuses(model)
+            if refused is not None and kind is Kind.VALID:
+                self.unwritten[f"ONNX refuses it: {refused}"] = None
+                return None
+            if refused is not None:
+                kind, given_up = Kind.UNTYPED, (Clash(f"ONNX: {refused}", None),)
         return Made(model, graph, kind, judged.violated, judged.possible, given_up)
 
     def _says_the_same(self, model: bytes, kind: Kind) -> bool:

@@ -61,6 +61,17 @@ def write_invalid(graph: Graph, valid: Graph) -> bytes:
     return _small(model)
 
 
+def onnx_refuses(model: bytes) -> str | None:
+    """What ONNX's own checker, shape inference included, says against a model."""
+    from onnx import ModelProto, checker, shape_inference
+
+    try:
+        checker.check_model(ModelProto.FromString(model), full_check=True)
+    except (checker.ValidationError, shape_inference.InferenceError, ValueError) as error:
+        return " ".join(str(error).split())
+    return None
+
+
 def read_model(model: bytes) -> Graph:
     """The graph in a serialised model. Raises ModelError."""
     from onnx import ModelProto

@@ -243,6 +243,16 @@ def test_every_constraint_that_ships_can_be_violated_and_kept() -> None:
         assert isinstance(valid, Made) and is_valid(valid), f"{name}: {valid}"
 
 
+def test_what_onnx_itself_refuses_is_no_valid_model() -> None:
+    text = (
+        "op onnx.BitShift(x: T[...], y: T[...]) -> T[...] {\n"
+        '    category bits\n    attr direction: sym in {"SIDEWAYS"}\n    where T in {uint8}\n}\n'
+        "constraint c : cardinality on { n = onnx.BitShift(...) } require arity(n) == 2\n"
+    )
+    told = modeller(text).valid("c", Random(0))
+    assert isinstance(told, NotMade)
+
+
 def test_a_compiler_of_another_language_is_given_models_that_signatures_accept() -> None:
     text = BOARD + (
         "constraint two : cardinality on { n = add(...) } require arity(n) == 2\n"
