@@ -212,6 +212,7 @@ PROGRAMS = {
     "names that Python keeps": "lambda: float32[2]; torch = exp(lambda); self = neg(torch)",
     "names that modules keep": "const training: float32[2] = [1.0, 2.0]; f = exp(training)",
     "wide unsigned integers": "x: uint64[3]; a = cast(x, to=float32); b = exp(a)",
+    "no channels": "x: float32[2, 0]; s: float32[0]; y = batch_norm(x, s, s, s, s); output y",
     "an index outside": "x: float32[1, 1, 2]; const i: int64[1, 1, 2] = [[[9, 0]]]; "
     "a = max_unpool(x, i, kernel=[2], pads=[1, 0], output_shape=[1, 1, 4])",
     "backwards": "x: int32[5, 4]; a = slice(x, starts=[4, -1], ends=[0, -9], steps=[-2, -1])",

@@ -23,7 +23,8 @@ def _batch_norm(call: Call) -> Emitted:
     a = call.attributes
     x, scale, bias, mean, var = (call.name(i) for i in range(5))
     alike = len({call.dtype(i) for i in (0, 1, 3)}) == 1
-    if alike and not a["training"] and not call.wants(1) and not call.wants(2):
+    channels = call.shape(0)[1]  # torch's own looks at the first without asking if there is one
+    if alike and channels and not a["training"] and not call.wants(1) and not call.wants(2):
         return f"F.batch_norm({x}, {mean}, {var}, {scale}, {bias}, eps={literal(a['epsilon'])})"
     options = f"{literal(a['epsilon'])}, {literal(a['momentum'])}, {a['training']}"
     return Many(f"batch_norm({x}, {scale}, {bias}, {mean}, {var}, {options})")

@@ -403,7 +403,7 @@ def batch_norm(
     """Each channel normalised with the given (or the batch's) mean and variance, which come back
     as well, moved towards the batch's in training."""
     axes = [axis for axis in range(x.dim()) if axis != 1]
-    shape = [1, -1] + [1] * (x.dim() - 2)
+    shape = [1, x.shape[1]] + [1] * (x.dim() - 2)
     wide = x.to(torch.promote_types(torch.promote_types(x.dtype, mean.dtype), torch.float32))
     used_mean, used_var = mean.to(wide.dtype), var.to(wide.dtype)
     if training:
