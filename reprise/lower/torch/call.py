@@ -17,9 +17,11 @@ from reprise.uir.graph import Array, Attribute, TensorType
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """An expression for a tuple that holds every result of the operator."""
+    """An expression for a tuple of ``results`` values, every result of the operator; None: of as
+    many as the node has."""
 
     text: str
+    results: int | None
 
 
 Emitted = str | tuple[str, ...] | Many

@@ -79,7 +79,7 @@ def _dropout(call: Call) -> Emitted:
     x, ratio = call.name(), literal(call.attributes["ratio"])
     if call.attributes["training"]:
         if call.wants(1):
-            return Many(f"torch.ops.aten.native_dropout({x}, {ratio}, True)")
+            return Many(f"torch.ops.aten.native_dropout({x}, {ratio}, True)", 2)
         return f"F.dropout({x}, {ratio}, training=True)"
     kept = f"torch.ones_like({x}, dtype=torch.bool)"
     return f"F.dropout({x}, {ratio}, training=False)", kept

@@ -87,7 +87,7 @@ def _compress(call: Call) -> str:
 
 def _unique(call: Call) -> Many:
     axis, ordered = call.attributes.get("axis"), call.attributes["sorted"]
-    return Many(f"unique({call.name()}, {literal(axis)}, {ordered})")
+    return Many(f"unique({call.name()}, {literal(axis)}, {ordered})", 4)
 
 
 def _non_max_suppression(call: Call) -> str:

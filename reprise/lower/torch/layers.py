@@ -27,7 +27,7 @@ def _batch_norm(call: Call) -> Emitted:
     if alike and channels and not a["training"] and not call.wants(1) and not call.wants(2):
         return f"F.batch_norm({x}, {mean}, {var}, {scale}, {bias}, eps={literal(a['epsilon'])})"
     options = f"{literal(a['epsilon'])}, {literal(a['momentum'])}, {a['training']}"
-    return Many(f"batch_norm({x}, {scale}, {bias}, {mean}, {var}, {options})")
+    return Many(f"batch_norm({x}, {scale}, {bias}, {mean}, {var}, {options})", 3)
 
 
 def _layer_norm(call: Call) -> Emitted:
@@ -38,7 +38,7 @@ def _layer_norm(call: Call) -> Emitted:
     if fits and not call.wants(1) and not call.wants(2):
         return f"F.layer_norm({call.name()}, {shape(normalized)}{operands}, eps={epsilon})"
     weights = ", ".join(call.optional(i) for i in (1, 2))
-    return Many(f"layer_norm({call.name()}, {axis}, {weights}, {epsilon})")
+    return Many(f"layer_norm({call.name()}, {axis}, {weights}, {epsilon})", 3)
 
 
 def _rms_norm(call: Call) -> str:
@@ -140,7 +140,7 @@ def _recurrent(operands: int, *options: str) -> Form:
         given = ", ".join(call.optional(i) for i in range(operands))
         more = [literal(a["direction"]), _functions(call), _bound(a.get("clip"))]
         more += [literal(a[name]) for name in options]
-        return Many(f"{call.op}({given}, {', '.join(more)})")
+        return Many(f"{call.op}({given}, {', '.join(more)})", 3 if call.op == "lstm" else 2)
 
     return Form(emit, _known_activations)
 
@@ -171,7 +171,7 @@ def _attention(call: Call) -> Emitted:
     if "softmax_precision" in a:
         options += f", precision={dtype(a['softmax_precision'])}"
     operands = ", ".join(call.optional(i) for i in range(7))
-    return Many(f"attention({operands}{scale}{options})")
+    return Many(f"attention({operands}{scale}{options})", 4)
 
 
 def _is_plain(call: Call) -> bool:
@@ -271,7 +271,9 @@ FORMS: dict[str, Form] = {
     "rotary_embedding": Form(_rotary_embedding),
     "quantize_linear": Form(_quantize_linear),
     "dequantize_linear": Form(_dequantize_linear),
-    "dynamic_quantize_linear": Form(lambda call: Many(f"dynamic_quantize_linear({call.name()})")),
+    "dynamic_quantize_linear": Form(
+        lambda call: Many(f"dynamic_quantize_linear({call.name()})", 3)
+    ),
     "matmul_integer": Form(_matmul_integer),
     "qlinear_matmul": Form(_qlinear_matmul),
 }

@@ -95,12 +95,12 @@ def _expand(call: Call) -> str:
 
 def _split(call: Call) -> Emitted:
     a = call.attributes
-    return Many(f"torch.split({call.name()}, {literal(tuple(a['sizes']))}, {a['axis']})")
+    return Many(f"torch.split({call.name()}, {literal(tuple(a['sizes']))}, {a['axis']})", None)
 
 
 def _chunk(call: Call) -> Emitted:
     a = call.attributes
-    return Many(f"torch.chunk({call.name()}, {a['chunks']}, {a['axis']})")
+    return Many(f"torch.chunk({call.name()}, {a['chunks']}, {a['axis']})", None)
 
 
 def _slice(call: Call) -> str:

@@ -171,13 +171,15 @@ def _cumulative(function: str, first: int) -> Form:
 def _topk(call: Call) -> Emitted:
     a = call.attributes
     options = f"largest={a['largest']}, sorted={a['sorted']}"
-    return Many(f"torch.topk({call.name()}, {a['k']}, {a['axis']}, {options})")
+    return Many(f"torch.topk({call.name()}, {a['k']}, {a['axis']}, {options})", 2)
 
 
 def _sort(call: Call) -> Emitted:
     a = call.attributes
     stable = ", stable=True" if a["stable"] else ""
-    return Many(f"torch.sort({call.name()}, dim={a['axis']}, descending={a['descending']}{stable})")
+    return Many(
+        f"torch.sort({call.name()}, dim={a['axis']}, descending={a['descending']}{stable})", 2
+    )
 
 
 def _argsort(call: Call) -> str:

@@ -155,7 +155,8 @@ def _assign(targets: Sequence[str], emitted: Emitted) -> list[str]:
     match emitted:
         case str():
             return [f"{targets[0]} = {emitted}"]
-        case Many(text):
+        case Many(text, results):
+            targets = [*targets, *["_"] * ((results or 0) - len(targets))]
             return [f"{', '.join(targets)}{',' * (len(targets) == 1)} = {text}"]
         case _:
             wanted = [(t, e) for t, e in zip(targets, emitted, strict=False) if t != "_"]

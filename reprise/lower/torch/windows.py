@@ -112,7 +112,7 @@ def _max_pool(axes: int) -> Form:
         integers = call.dtype() in ("int8", "uint8")
         before, _ = _halves(a["pads"])
         if call.wants(1) and (integers or not _native(call)):
-            return Many(f"max_pool_with_indices({x}, {_cut(call)})")
+            return Many(f"max_pool_with_indices({x}, {_cut(call)})", 2)
         if integers:
             lowest = number(float("-inf"), call.dtype())
             every = literal(tuple(range(-axes, 0)))
@@ -122,7 +122,7 @@ def _max_pool(axes: int) -> Form:
             options += ", ceil_mode=True" * a["ceil_mode"]
             if call.wants(1):
                 pooled = f"F.max_pool{axes}d({x}, {options}, return_indices=True)"
-                return Many(f"with_flat_indices({pooled}, {x}.shape)")
+                return Many(f"with_flat_indices({pooled}, {x}.shape)", 2)
             return f"F.max_pool{axes}d({x}, {options})"
         padded = f'F.pad({x}, {_flat(before, _ends(call))}, value=float("-inf"))'
         return f"F.max_pool{axes}d({padded}, {_pool_options(call, dilation=a['dilations'])})"
