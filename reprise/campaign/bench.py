@@ -4,6 +4,9 @@ A :class:`FuzzBench` has a generator, a lowering, a target's process and an orac
 test does to any of them stops it: what the target does is a verdict, and what goes wrong on our
 side is one too (``invalid``), with its traceback as evidence. Only a target that cannot be started
 at all ends the run.
+
+What a program is, the bench does not know: a graph, or a kernel with its variants. A :class:`Kind`
+says what it asks of one; :class:`Graphs` does so for graphs.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from reprise.campaign.filing import KnownBugs, RuleMatch
 from reprise.campaign.learned import LearnedRule, LearnedRules
@@ -22,36 +26,118 @@ from reprise.campaign.writer import KEPT_VERDICTS
 from reprise.lower.lowering import Lowering, lowering, refusal
 from reprise.oracle.tolerance import Tolerance
 from reprise.oracle.verdict import Judgement, Verdict
-from reprise.synth.interface import Learning, Source, Synthesis
+from reprise.synth.interface import Learning
 from reprise.targets.discover import Target, TargetError
 from reprise.targets.interface import Ended, Outcome
 from reprise.targets.process import Jobs, Limits, TargetProcess
-from reprise.uir.graph import Array
+from reprise.uir.graph import Array, Graph
 from reprise.uir.program import Program
 from reprise.uir.text import print_uir
+
+
+class Subject(Protocol):
+    """What a test is made of: a program, with the inputs that it is given by name."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inputs(self) -> dict[str, Array]: ...
+
+
+class Made(Protocol):
+    """A subject and how it came about, as in :class:`~reprise.synth.interface.Synthesis`."""
+
+    @property
+    def program(self) -> Any: ...
+
+    @property
+    def rejected(self) -> Counter[str]: ...
+
+    @property
+    def completed(self) -> tuple[str, ...]: ...
+
+
+class Programs(Protocol):
+    """A run's subjects, numbered from 0, as in :class:`~reprise.synth.interface.Source`."""
+
+    def program(self, index: int, /) -> Made: ...
+
+
+class Filing(Protocol):
+    """The known bugs of a target: see :class:`~reprise.campaign.filing.KnownBugs`. What they are
+    matched with is what :meth:`Kind.matched` gives."""
+
+    def matches(self, matched: Any, /) -> tuple[RuleMatch, ...]: ...
+
+    def file(
+        self, judgement: Judgement, matches: Collection[RuleMatch], passes: Collection[str] = ()
+    ) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
     """What the oracle says of a program, the outcome that it looked at first (None: there was
-    nothing to run), and how far apart its outputs may be, one by one."""
+    nothing to run), and how far apart its outputs may be, one by one. ``shown``: the part of the
+    program that shows it, if the oracle has found one."""
 
     judgement: Judgement
     outcome: Outcome | None = None
     tolerances: tuple[Tolerance, ...] = ()
+    shown: Any = None
 
 
 class Oracle(Protocol):
     """Runs a lowered program, as often as it takes, and judges it."""
 
-    def __call__(self, program: Program, model: bytes, process: Jobs, /) -> Examination: ...
+    def __call__(self, program: Any, model: bytes, process: Jobs, /) -> Examination: ...
+
+
+class Kind(Protocol):
+    """What subjects of one kind are to a campaign."""
+
+    def refusal(self, program: Any, /) -> str | None:
+        """Why the target cannot be given a subject; None if it can."""
+        ...
+
+    def lower(self, program: Any, /) -> bytes:
+        """What the target is given."""
+        ...
+
+    def files(self, program: Any, examination: Examination, /) -> dict[str, bytes]:
+        """What a finding's folder has of a subject, by file: its text first."""
+        ...
+
+    def matched(self, program: Any, examination: Examination, /) -> Any:
+        """What known bugs are matched with."""
+        ...
+
+
+class Graphs:
+    """Programs that are graphs."""
+
+    def __init__(self, target: Target) -> None:
+        self._lowering: Lowering = lowering(target.lowering)
+
+    def refusal(self, program: Program, /) -> str | None:
+        return refusal(self._lowering, program.graph)
+
+    def lower(self, program: Program, /) -> bytes:
+        return self._lowering.lower(program.graph)
+
+    def files(self, program: Program, examination: Examination, /) -> dict[str, bytes]:
+        return {"program.uir": print_uir(program.graph).encode("utf-8", "backslashreplace")}
+
+    def matched(self, program: Program, examination: Examination, /) -> Graph:
+        return program.graph
 
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """What is needed to write a finding's folder. ``model`` is empty if there was none."""
+    """What is needed to write a finding's folder. ``files``: of the program, by name, its text
+    first; none if there was no program. ``model`` is empty if there was none."""
 
-    program: str
+    files: dict[str, bytes]
     name: str
     model: bytes
     inputs: dict[str, Array]
@@ -81,11 +167,12 @@ class Fuzzing:
     """
 
     target: Target
-    source: Callable[[], Source]
+    source: Callable[[], Programs]
     oracle: Callable[[Target], Oracle]
-    known: Callable[[], KnownBugs]
+    known: Callable[[], Filing]
     limits: Limits = field(default_factory=Limits)
     learned: LearnedRules | None = None
+    kind: Callable[[Target], Kind] = Graphs
     lowerable: bool = False
     """The generator keeps to what the target's lowering supports: no need to ask again."""
 
@@ -99,7 +186,7 @@ class Fuzzing:
             "the fuzzer's own process died twice on this test",
         )
         record = Record(item, judgement.verdict, judgement.signature, judgement.title)
-        return Tested(record, Exhibit("", "", b"", {}, None, judgement))
+        return Tested(record, Exhibit({}, "", b"", {}, None, judgement))
 
 
 class FuzzBench:
@@ -110,9 +197,9 @@ class FuzzBench:
     def __init__(self, work: Fuzzing, process: TargetProcess | None = None) -> None:
         self.work = work
         self.source = work.source()
-        self._lowering: Lowering = lowering(work.target.lowering)
+        self._kind = work.kind(work.target)
         self._oracle = work.oracle(work.target)
-        self._known: KnownBugs | None = None
+        self._known: Filing | None = None
         self._learned: list[tuple[LearnedRule, KnownBugs]] = []
         self.process = process or TargetProcess(work.target, work.limits)
 
@@ -133,7 +220,7 @@ class FuzzBench:
         except Exception as error:
             judgement = _fault("generate", error)
             record = Record(index, judgement.verdict, judgement.signature, judgement.title)
-            return Tested(record, Exhibit("", "", b"", {}, None, judgement))
+            return Tested(record, Exhibit({}, "", b"", {}, None, judgement))
         start = time.monotonic()
         model, examination = self.examine(synthesis.program)
         outcome, judgement = examination.outcome, examination.judgement
@@ -182,15 +269,15 @@ class FuzzBench:
             self.source.learn(rules, patterns)
             self._learned.append((rule, KnownBugs(rules, patterns, {})))
 
-    def examine(self, program: Program) -> tuple[bytes, Examination]:
+    def examine(self, program: Any) -> tuple[bytes, Examination]:
         """What the target was given, and what the oracle says of it. Raises TargetError if the
         target cannot be started."""
         model = b""
         try:
-            reason = None if self.work.lowerable else refusal(self._lowering, program.graph)
+            reason = None if self.work.lowerable else self._kind.refusal(program)
             if reason is not None:
                 return b"", Examination(Judgement(Verdict.UNSUPPORTED, reason, reason))
-            model = self._lowering.lower(program.graph)
+            model = self._kind.lower(program)
             examination = self._oracle(program, model, self.process)
         except TargetError:
             raise
@@ -201,25 +288,24 @@ class FuzzBench:
             raise TargetError(outcome.log)
         return model, examination
 
-    def _filed(
-        self, record: Record, synthesis: Synthesis, model: bytes, examination: Examination
-    ) -> Tested:
-        program, judgement = synthesis.program, examination.judgement
+    def _filed(self, record: Record, made: Made, model: bytes, examination: Examination) -> Tested:
+        program, judgement = made.program, examination.judgement
         matches: tuple[RuleMatch, ...] = ()
         explained = False
         if judgement.verdict.is_finding:
             if self._known is None:
                 self._known = self.work.known()
-            matches = self._known.matches(program.graph)
+            matched = self._kind.matched(program, examination)
+            matches = self._known.matches(matched)
             if matches:
                 passes = self.process.passes(model)
                 record = replace(record, rule=self._known.file(judgement, matches, passes))
-            rule = self._explanation(program, judgement)
+            rule = self._explanation(matched, judgement)
             explained = rule is not None
             if rule is not None and record.rule is None:
                 record = replace(record, signature=rule.signature)
         exhibit = Exhibit(
-            print_uir(program.graph),
+            self._kind.files(program, examination),
             program.name,
             model,
             program.inputs,
@@ -230,11 +316,11 @@ class FuzzBench:
         )
         return Tested(record, exhibit, explained)
 
-    def _explanation(self, program: Program, judgement: Judgement) -> LearnedRule | None:
+    def _explanation(self, matched: Any, judgement: Judgement) -> LearnedRule | None:
         """The learned rule that explains a finding: it is one more of the defect that the rule was
         learned from, whatever this one looks like."""
         for rule, known in self._learned:
-            if known.file(judgement, known.matches(program.graph)) is not None:
+            if known.file(judgement, known.matches(matched)) is not None:
                 return rule
         return None
 

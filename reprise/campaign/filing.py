@@ -26,7 +26,7 @@ from reprise.uir.graph import Graph, Scalar
 LIMITS = Limits(max_derived_rows=500_000, max_seconds=10.0)
 """For one program; a rule that needs more says nothing about it."""
 
-_VERDICTS = {
+SYMPTOMS = {
     "crash_at_load": {Verdict.CRASH},
     "crash_at_compile": {Verdict.CRASH},
     "crash_at_run": {Verdict.CRASH},
@@ -132,5 +132,5 @@ def _shows(pattern: Pattern, verdict: Verdict) -> bool:
     """Whether a verdict is what the rule's symptom looks like; a rule that states none fits all."""
     symptoms = pattern.meta.get("symptom", ())
     return verdict.is_finding and (
-        not symptoms or any(verdict in _VERDICTS.get(s, set()) for s in symptoms)
+        not symptoms or any(verdict in SYMPTOMS.get(s, set()) for s in symptoms)
     )

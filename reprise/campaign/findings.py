@@ -1,7 +1,8 @@
 """A finding's folder: everything that a triager needs, and nothing that needs Reprise.
 
-    program.uir    the program, to read and to run again with any target
-    model.onnx     what the target was given (model.py for torch and TVM)
+    program.uir    the program, to read and to run again with any target; of an einsum kernel
+                   kernel.json, and variants.json, the program with its variants
+    model.onnx     what the target was given (model.py where that is Python)
     inputs.npz     the values of its inputs, by name
     outputs.npz    what came out, ``MODE.N`` for the N-th output in each mode
     repro.py       runs alone: prints versions; exit code 1: still fails, 0: it does not
@@ -36,7 +37,12 @@ from reprise.targets.discover import Target
 from reprise.targets.interface import Failure, Outcome
 from reprise.uir.graph import Array
 
-MODEL_FILES = {"onnx": "model.onnx", "torch": "model.py", "relax": "model.py"}
+MODEL_FILES = {
+    "onnx": "model.onnx",
+    "torch": "model.py",
+    "relax": "model.py",
+    "einsum": "model.py",
+}
 """The name of a lowered program's file."""
 
 _PLAIN_KINDS = "biufc"
@@ -52,15 +58,16 @@ def finding_files(
     exhibit = tested.exhibit
     assert exhibit is not None
     files: dict[str, bytes] = {}
-    if exhibit.program:
-        files["program.uir"] = exhibit.program.encode("utf-8", "backslashreplace")
+    if exhibit.files:
+        files.update(exhibit.files)
         files["inputs.npz"] = npz(exhibit.inputs)
     if exhibit.model:
         files[MODEL_FILES[target.lowering]] = exhibit.model
     outputs = _outputs(exhibit.outcome)
     if outputs:
         files["outputs.npz"] = npz(outputs)
-    if exhibit.model and exhibit.outcome is not None and tested.record.verdict.is_finding:
+    wants_script = exhibit.model and exhibit.outcome is not None and "repro.py" not in files
+    if wants_script and tested.record.verdict.is_finding:
         try:
             script = repro(tested.record, exhibit, info, target)
         except Exception:  # our mistake must not cost the finding, nor end the campaign

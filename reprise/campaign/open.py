@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,9 @@ from reprise.campaign.store import Run
 from reprise.campaign.writer import RunWriter, utc_now
 from reprise.data import data_path
 from reprise.lang.display import counted
-from reprise.lang.ruleset import load_rules
+from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.patterns.check import UsageError
 from reprise.synth.generator import Generator
-from reprise.synth.options import Options
 from reprise.targets.discover import Target, parse_target
 from reprise.targets.process import Limits, TargetProcess
 from reprise.uir.graph import Scalar
@@ -83,6 +83,12 @@ class Programs:
 MakeLearner = Callable[[Request], Learner]
 """What makes the learner of a run that learns."""
 
+Describe = Callable[
+    [Request, Target, Limits, TargetProcess, dict[str, str]], tuple[Fuzzing, RunInfo]
+]
+"""What sets a run up whose target has started, as a process and with these versions: raises what
+:func:`begin` does."""
+
 
 def begin(
     request: Request,
@@ -91,15 +97,17 @@ def begin(
     jobs: int,
     learner: MakeLearner | None = None,
     cluster: str | None = None,
+    kinds: Mapping[str, Describe] = MappingProxyType({}),
 ) -> Campaign:
     """A new run, in ``path`` or a new folder of the working directory. ``cluster``: the address of
-    a Dask scheduler whose workers do the work, instead of ``jobs`` processes.
+    a Dask scheduler whose workers do the work, instead of ``jobs`` processes. ``kinds``: how runs
+    are set up for targets with these lowerings; for others, their programs are graphs.
 
     Raises TargetError, RulesError, OptionsError, UsageError or StoreError for what makes it
     impossible, before any folder is made.
     """
     folder = path or _free(parse_target(request.target).name)
-    bench, info = _prepare(request, folder)
+    bench, info = _prepare(request, folder, kinds)
     with _closing_on_error(bench):
         writer = RunWriter.create(folder, info, jobs)
     return _campaign(writer, bench, request, watch, jobs, learner, cluster)
@@ -112,6 +120,7 @@ def go_on(
     jobs: int,
     learner: MakeLearner | None = None,
     cluster: str | None = None,
+    kinds: Mapping[str, Describe] = MappingProxyType({}),
 ) -> Campaign:
     """The run in ``path``, from where it stands; ``budget`` in place of the one that it began
     with, if it says anything. Raises as :func:`begin`."""
@@ -127,7 +136,7 @@ def go_on(
             f"{path}: this run is complete ({counted(run.tests, 'test')}, {run.seconds:.0f} s); "
             "to go on, give a larger --tests or --time (both count the whole run)"
         )
-    bench, info = _prepare(request, path)
+    bench, info = _prepare(request, path, kinds)
     with _closing_on_error(bench):
         _check_same(path, run.info, info)
         for rule in LearnedRules.of(path).all():
@@ -189,14 +198,16 @@ def _request(info: RunInfo) -> Request:
     )
 
 
-def _prepare(request: Request, folder: Path) -> tuple[FuzzBench, RunInfo]:
+def _prepare(
+    request: Request, folder: Path, kinds: Mapping[str, Describe]
+) -> tuple[FuzzBench, RunInfo]:
     """A bench that is set up, and what the store says of it."""
     target = parse_target(request.target)
-    options = read_options(request.generation)
+    describe = kinds.get(target.lowering, _describe_graphs)
     limits = Limits(seconds=request.timeout, memory_mib=request.memory)
     process = TargetProcess(target, limits)
     try:
-        work, info = _described(request, target, options, limits, process.start())
+        work, info = describe(request, target, limits, process, process.start())
         work = replace(work, learned=LearnedRules.of(folder))
         return FuzzBench(work, process), info
     except BaseException:
@@ -204,9 +215,14 @@ def _prepare(request: Request, folder: Path) -> tuple[FuzzBench, RunInfo]:
         raise
 
 
-def _described(
-    request: Request, target: Target, options: Options, limits: Limits, versions: dict[str, str]
+def _describe_graphs(
+    request: Request,
+    target: Target,
+    limits: Limits,
+    process: TargetProcess,
+    versions: dict[str, str],
 ) -> tuple[Fuzzing, RunInfo]:
+    options = read_options(request.generation)
     version = next(iter(versions.values()), None)
     environment: dict[str, Scalar] = {"provider": target.device}
     rules = load_rules(request.rules or (data_path("rules/bugs"),))
@@ -230,17 +246,29 @@ def _described(
         limits,
         lowerable=True,
     )
-    info = RunInfo(
+    names = [pattern.name for pattern in patterns]
+    return work, run_info(request, target, versions, names, (rules, *steering))
+
+
+def run_info(
+    request: Request,
+    target: Target,
+    versions: dict[str, str],
+    names: Iterable[str],
+    rules: Iterable[RuleSet],
+) -> RunInfo:
+    """What the store says of a run: ``names`` of the rules of ``rules`` that are about its
+    target."""
+    return RunInfo(
         seed=request.seed,
         target=spelled(request.target, target),
         options=request.stored(),
-        rules=tuple(sorted(pattern.name for pattern in patterns)),
-        rules_hash=rules_hash((rules, *steering), target.name),
+        rules=tuple(sorted(names)),
+        rules_hash=rules_hash(rules, target.name),
         guided=request.guided,
         versions={**versions, **own_versions()},
         started=utc_now(),
     )
-    return work, info
 
 
 def spelled(given: str, target: Target) -> str:

@@ -74,7 +74,8 @@ def _head(record: Record, exhibit: Exhibit, info: RunInfo, target: Target) -> st
         "",
         "The program:",
     ]
-    program = exhibit.program.rstrip().split("\n")
+    text = next(iter(exhibit.files.values()), b"").decode("utf-8", "replace")
+    program = text.rstrip().split("\n")
     lines += [f"  {shortened(line, 200)}" for line in program[:PROGRAM_LINES]]
     if len(program) > PROGRAM_LINES:
         lines.append(f"  ... ({len(program) - PROGRAM_LINES} more lines in program.uir)")

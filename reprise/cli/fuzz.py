@@ -40,7 +40,7 @@ class Duration(click.ParamType[float]):
 @click.command(short_help="Generate programs and test a compiler with them.")
 @click.option(
     "--target", metavar="NAME[:DEVICE][@PYTHON]",
-    help="What to test: onnxruntime, inductor, tvm...; with @PYTHON, the one that this interpreter "
+    help="What to test: onnxruntime, inductor, tvm, tensora...; with @PYTHON, the one that this interpreter "
     "has.",
 )  # fmt: skip
 @click.option(
@@ -130,6 +130,7 @@ def fuzz(
     from reprise.campaign.records import End
     from reprise.campaign.run import Budget
     from reprise.distill.learn import BackgroundLearner, Teaching
+    from reprise.einsum.campaign import describe_kernels
     from reprise.patterns.check import UsageError
     from reprise.targets.process import Limits
 
@@ -141,6 +142,7 @@ def fuzz(
         busy = cluster is None and workers >= processors
         return BackgroundLearner(Teaching(limits=limits, seed=asked.seed, spare_time=busy))
 
+    kinds = {"einsum": describe_kernels}
     budget = Budget(tests, seconds)
     watch = LiveWatch() if wants_colour(sys.stderr) else PlainWatch()
     if resume is not None:
@@ -157,7 +159,7 @@ def fuzz(
                 f"leave out {', '.join(fixed)}: --resume goes on with the options that the run "
                 "began with"
             )
-        campaign = go_on(resume, budget, watch, workers, learner, cluster)
+        campaign = go_on(resume, budget, watch, workers, learner, cluster, kinds)
     else:
         if target is None:
             raise UsageError("say what to test: --target NAME (or --resume DIR)")
@@ -174,7 +176,7 @@ def fuzz(
             timeout=60.0 if timeout is None else timeout,
             memory=4096 if memory is None else memory,
         )
-        campaign = begin(request, out, watch, workers, learner, cluster)
+        campaign = begin(request, out, watch, workers, learner, cluster, kinds)
     path = campaign.writer.path
     try:
         end = campaign.run()

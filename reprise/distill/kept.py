@@ -97,7 +97,7 @@ def write_folder(
         severity=judgement.severity,
     )
     exhibit = Exhibit(
-        "" if isinstance(program, Model) else print_uir(program.graph),
+        {} if isinstance(program, Model) else {"program.uir": print_uir(program.graph).encode()},
         program.name,
         model,
         program.inputs,

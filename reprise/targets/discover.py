@@ -19,9 +19,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 GROUP = "reprise.targets"
-LOWERINGS = ("onnx", "torch", "relax")
+LOWERINGS = ("onnx", "torch", "relax", "einsum")
+"""What targets read. All are lowered from graphs but "einsum": Python that computes a kernel."""
 
-_SHIPPED = ("onnxruntime", "inductor", "tvm", "tvm_cuda_compile")
+_SHIPPED = {
+    "targets": ("onnxruntime", "inductor", "tvm", "tvm_cuda_compile"),
+    "einsum/targets": (
+        *("tensora", "finch", "pydata_sparse", "scipy_sparse", "torch_sparse", "mlir_sparse"),
+        "taco",
+    ),
+}
+"""The files of the targets that ship, by their folder in the package."""
 _SPEC = re.compile(r"(?P<name>.+?\.py|[^:@]+)(?::(?P<device>\w+))?(?:@(?P<python>.+))?", re.S)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -117,8 +125,12 @@ def _are_words(value: object) -> bool:
 
 def _files() -> dict[str, Path]:
     """Every named target's file."""
-    here = Path(__file__).parent
-    shipped = {stem.replace("_", "-"): here / f"{stem}.py" for stem in _SHIPPED}
+    package = Path(__file__).parent.parent
+    shipped = {
+        stem.replace("_", "-"): package / folder / f"{stem}.py"
+        for folder, stems in _SHIPPED.items()
+        for stem in stems
+    }
     return {**_installed(), **{name: file for name, file in shipped.items() if file.exists()}}
 
 

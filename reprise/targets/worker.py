@@ -29,7 +29,6 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -144,7 +143,7 @@ class _Server:
         self.announce(STAGES[0])
         start = time.process_time()
         try:
-            with _monitored(message["label"]):
+            with _Monitored(message["label"]):
                 outputs = list(self.runner.run(model, given, mode, disabled))
         except Exception as error:
             answer["seconds"] = time.process_time() - start
@@ -172,19 +171,22 @@ class _Server:
             self.connection.sendall(piece)
 
 
-@contextlib.contextmanager
-def _monitored(label: str) -> Iterator[None]:
+class _Monitored:
     """Have the monitors of an instrumented compiler (``reprise.mining.instrument``), if it has been
-    imported, take what follows for a run of its own."""
-    monitor: Any = sys.modules.get("_reprise_monitor")
-    if monitor is None or not label:
-        yield
-        return
-    monitor.begin(label)
-    try:
-        yield
-    finally:
-        monitor.end()
+    imported, take what follows for a run of its own. Not by ``contextlib``, which sets the
+    traceback of an exception that passes: a frozen one becomes a TypeError by that."""
+
+    def __init__(self, label: str) -> None:
+        self._monitor: Any = sys.modules.get("_reprise_monitor") if label else None
+        self._label = label
+
+    def __enter__(self) -> None:
+        if self._monitor is not None:
+            self._monitor.begin(self._label)
+
+    def __exit__(self, *_: object) -> None:
+        if self._monitor is not None:
+            self._monitor.end()
 
 
 def describe(error: BaseException) -> dict[str, Any]:

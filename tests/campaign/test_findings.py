@@ -223,7 +223,10 @@ def shown(text: str, target: Target, verdict: Verdict, path: Path) -> Path:
     failed = None if verdict is Verdict.WRONG_RESULT else failure
     outcome = Outcome(Ended.ANSWERED, {target.modes[0]: ModeResult(None, failed, 0.1)})
     tolerances = (Tolerance(1e-3, 1e-2),) * len(program.graph.outputs)
-    exhibit = benches.Exhibit(text, "p0", model, program.inputs, outcome, judgement, (), tolerances)
+    files = {"program.uir": text.encode()}
+    exhibit = benches.Exhibit(
+        files, "p0", model, program.inputs, outcome, judgement, (), tolerances
+    )
     done = benches.Tested(Record(0, verdict, "s", "a title"), exhibit)
     path.mkdir()
     for name, data in finding_files(done, ort_info(), target, None).items():

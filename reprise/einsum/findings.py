@@ -1,0 +1,126 @@
+"""What a kernel's finding has in its folder besides what every finding has.
+
+kernel.json      the kernel that shows it, reduced if it could be (with what it reads, if it
+                 reads the outputs of others: then one kernel on a line)
+variants.json    the kernel of the test with its variants
+repro.py         the compiler, numpy, and the kernel: exit code 1: it still fails, 0: it does not
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from reprise.campaign.bench import Examination
+from reprise.einsum.data import Array, materialise
+from reprise.einsum.json_form import dumps, to_json
+from reprise.einsum.kernel import Kernel
+from reprise.einsum.reference import bounds, reference
+from reprise.einsum.testing import KernelTest
+from reprise.einsum.translate.script import Translator, function, preamble
+from reprise.targets.interface import Ended
+
+SECONDS = 120
+"""How long a reproducer waits for a kernel that hangs."""
+
+
+def kernel_files(
+    test: KernelTest, examination: Examination, translator: Translator
+) -> dict[str, bytes]:
+    """The files, by name."""
+    kernels: Sequence[Kernel] = examination.shown or (test.kernel,)
+    variants = [
+        {
+            "name": name,
+            "relation": variant.relation,
+            "note": variant.note,
+            "kernels": [to_json(kernel) for kernel in variant.kernels],
+        }
+        for name, variant in test.variants.items()
+    ]
+    files = {
+        "kernel.json": "".join(f"{dumps(kernel)}\n" for kernel in kernels).encode(),
+        "variants.json": (json.dumps(variants, indent=1) + "\n").encode(),
+    }
+    if examination.judgement.verdict.is_finding:
+        files["repro.py"] = reproducer(kernels, examination, translator).encode()
+    return files
+
+
+def reproducer(kernels: Sequence[Kernel], examination: Examination, translator: Translator) -> str:
+    """The script that shows a finding with the compiler and numpy alone."""
+    outcome = examination.outcome
+    ends = outcome is not None and outcome.ended is not Ended.ANSWERED
+    head = ["Exit code 1: it still fails; 0: it does not.", ""]
+    head += [" ".join(examination.judgement.title.split())]
+    comments = "".join(f"# {line}".rstrip() + "\n" for line in head)
+    own = "import os\nimport subprocess\nimport sys\n" if ends else "import sys\n"
+    rows = "".join(f"    {row},\n" for row in _expected(kernels))
+    parts = [
+        f"{comments}{own}\n{preamble(translator)}",
+        function(translator, "kernel", kernels),
+        f"EXPECTED = [  # each kernel's output by numpy, and how far from it is right\n{rows}]\n",
+        _ELSEWHERE if ends else "",
+        _CHECK,
+    ]
+    return "\n\n".join(part.strip("\n") + "\n" for part in parts if part)
+
+
+def _expected(kernels: Sequence[Kernel]) -> list[str]:
+    outputs: dict[str, Array] = {}
+    rows = []
+    for kernel in kernels:
+        stored = materialise(kernel, outputs)
+        value, bound = reference(kernel, stored), bounds(kernel, stored)
+        outputs[kernel.output.tensor] = value
+        limit = float(np.max(bound, initial=0.0))
+        written = value.astype("float64")
+        text = f"np.zeros({value.shape})" if not value.size else f"np.array({written.tolist()})"
+        rows.append(f"({text}, {limit!r})")
+    return rows
+
+
+_CHECK = '''
+def difference(coordinates, values, expected, bound):
+    """How a result differs from what is expected, or None."""
+    if coordinates.ndim == 2:
+        listed = [tuple(int(i) for i in c) for c in coordinates]
+        if len(set(listed)) < len(listed):
+            return f"coordinates are listed twice: {listed}"
+        dense = np.zeros(expected.shape)
+        for coordinate, value in zip(listed, values):
+            if any(not 0 <= i < n for i, n in zip(coordinate, expected.shape)):
+                return f"entry at {coordinate}, outside of {expected.shape}"
+            dense[coordinate] = value
+    else:
+        dense = np.asarray(values)
+    if dense.shape != expected.shape:
+        return f"shape {dense.shape}, expected {expected.shape}"
+    near = np.abs(dense - expected) <= bound
+    return None if near.all() else f"got {dense.tolist()}, expected {expected.tolist()}"
+
+
+try:
+    results = [np.asarray(array) for array in kernel()]
+except Exception as error:
+    print(f"FAILS: {type(error).__name__}: {error}")
+    sys.exit(1)
+found = []
+for number, (expected, bound) in enumerate(EXPECTED):
+    found.append(difference(*results[2 * number : 2 * number + 2], expected, bound))
+    print(f"kernel {number}:", found[-1] or "as expected")
+sys.exit(1 if any(found) else 0)
+'''
+
+_ELSEWHERE = f"""
+if sys.argv[1:] != ["--inside"]:  # the failure ends the process that it happens in
+    command = [sys.executable, os.path.abspath(__file__), "--inside"]
+    try:
+        code = subprocess.run(command, timeout={SECONDS}).returncode
+    except subprocess.TimeoutExpired:
+        code = "no end within {SECONDS} s"
+    print("no failure" if code == 0 else f"FAILS: exit code {{code}}")
+    sys.exit(0 if code == 0 else 1)
+"""
