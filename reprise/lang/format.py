@@ -351,7 +351,7 @@ class _Formatter:
         """The lines of a declaration, without its documentation."""
         match decl:
             case ast.Import():
-                return self._part(_Part(("import ", _quote(decl.path)), decl.span), 0, until)
+                return self._part(_Part(("import ", quoted(decl.path)), decl.span), 0, until)
             case ast.SetDecl():
                 return self._part(self._set(decl), 0, until)
             case ast.RelationDecl():
@@ -405,7 +405,7 @@ class _Formatter:
     def _rule(self, decl: ast.RuleDecl | ast.DenyDecl) -> _Part:
         head = self.doc(decl.head)
         if isinstance(decl, ast.DenyDecl):
-            head = ("deny ", head, " ", _quote(decl.message))
+            head = ("deny ", head, " ", quoted(decl.message))
         if not decl.body:
             return _Part((head, "."), decl.span)
         heading = (head, " :-")
@@ -447,7 +447,7 @@ class _Formatter:
         return self.source.after(_end(before), "COMMA") is None
 
     def _pattern(self, decl: ast.PatternDecl) -> list[str]:
-        title = f" {_quote(decl.title)}" if decl.title else ""
+        title = f" {quoted(decl.title)}" if decl.title else ""
         parts = [_Part(self._meta(entry), entry.span) for entry in decl.meta]
         parts += [_Part(self.doc(line), line.span) for line in decl.lines]
         parts += self._clauses("where", decl.where)
@@ -456,7 +456,7 @@ class _Formatter:
 
     def _meta(self, entry: ast.MetaEntry) -> str:
         value = entry.value
-        return f"{entry.key}: {value if _BARE.fullmatch(value) else _quote(value)}"
+        return f"{entry.key}: {value if _BARE.fullmatch(value) else quoted(value)}"
 
     def _op(self, decl: ast.OpDecl) -> list[str]:
         params: list[Doc] = [self.doc(param) for param in decl.params]
@@ -534,13 +534,13 @@ class _Formatter:
         return block[:-1] + self._part(require, 0, until)
 
     def _monitor(self, decl: ast.MonitorDecl) -> list[str]:
-        header = f"monitor {decl.name} : {decl.klass} on pass {_quote(decl.pass_name)}"
+        header = f"monitor {decl.name} : {decl.klass} on pass {quoted(decl.pass_name)}"
         parts = [_Part(self._meta(entry), entry.span) for entry in decl.meta]
         for condition, message in decl.asserts:
             doc: Doc = ("assert ", Nest(self.doc(condition)))
             span = self._from_word(condition.span, "assert")
             if message is not None:
-                doc = Group((doc, Nest((SPACE, _quote(message)))))
+                doc = Group((doc, Nest((SPACE, quoted(message)))))
                 end = self.source.after(_end(span), "STRING") if self.source else None
                 span = Span(span.file, *_start(span), *(end or _end(span)))
             parts.append(_Part(doc, span))
@@ -553,7 +553,7 @@ class _Formatter:
 
     def _case(self, case: ast.Case, indent: int, until: Place) -> list[str]:
         parts = [_Part(self.doc(line), line.span) for line in case.lines]
-        header = f"{case.kind} {_quote(case.title)}" if case.title else case.kind
+        header = f"{case.kind} {quoted(case.title)}" if case.title else case.kind
         one_line = _on_one_line(case.span, parts, True)
         lines = self._block(header, parts, case.span, one_line, indent)
         if _known(case.span):
@@ -710,7 +710,7 @@ class _Formatter:
             case ast.Number():
                 return self._number(node)
             case ast.String(value):
-                return _quote(value)
+                return quoted(value)
             case ast.Boolean(value):
                 return "true" if value else "false"
             case ast.Member(base, member):
@@ -790,7 +790,9 @@ def _intersperse(items: Sequence[Doc], separator: str) -> Doc:
     return tuple([part for item in items for part in (separator, item)][1:])
 
 
-def _quote(text: str) -> str:
+def quoted(text: str) -> str:
+    """A string literal of the language."""
+
     def escape(character: str) -> str:
         if character in _ESCAPES:
             return _ESCAPES[character]

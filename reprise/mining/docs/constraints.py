@@ -12,11 +12,11 @@ it is present.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reprise.lang.display import printable
+from reprise.lang.format import quoted
 from reprise.mining.docs.model import UNBOUNDED, Arity, Entry, Option, Parameter, Part, Place
 from reprise.mining.docs.naming import dtypes_of, nameless, slug, written_name
 from reprise.mining.docs.vocabulary import Guard, Vocabulary
@@ -219,21 +219,17 @@ class _Writer:
         self, suffix: str, klass: str, doc: str, line: str, require: str, place: Place
     ) -> MinedConstraint:
         name = f"{self.slug}_{suffix}"
-        agrees = [f"    agrees: {_quoted(self.cite(other))}" for other in self.again]
+        agrees = [f"    agrees: {quoted(self.cite(other))}" for other in self.again]
         lines = [
             f"/// {printable(doc)}",
             f"constraint {name} : {klass} on {{",
-            f"    from: {_quoted(self.cite(place))}",
+            f"    from: {quoted(self.cite(place))}",
             *agrees,
             "    template: docs",
             f"    {line}",
             f"}} require {require}",
         ]
         return MinedConstraint(name, klass, "\n".join(lines), place)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _tensors_only(types: Sequence[str], *tensors: str) -> str:

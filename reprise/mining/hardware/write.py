@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from reprise.lang.display import printable
-from reprise.lang.format import format_text
+from reprise.lang.format import format_text, quoted
 from reprise.mining.hardware.expressions import names_in
 from reprise.mining.hardware.facts import HardwareFact
 from reprise.mining.hardware.formats import Format, Keys
@@ -38,7 +38,7 @@ def _fact(fact: HardwareFact) -> str:
         lines.setdefault(PurePath(place.file).name, []).append(str(place.line))
     said = [f"{file}:{','.join(dict.fromkeys(numbers))}" for file, numbers in lines.items()]
     where = "; ".join([", ".join(said), *fact.notes] if said else fact.notes)
-    return f'hw("{_quoted(fact.target)}", {fact.key}, {fact.value}). // {printable(where)}'
+    return f"hw({quoted(printable(fact.target))}, {fact.key}, {fact.value}). // {printable(where)}"
 
 
 def _declarations(mined: Mined, fmt: Format, keys: Keys) -> Iterator[str]:
@@ -48,7 +48,9 @@ def _declarations(mined: Mined, fmt: Format, keys: Keys) -> Iterator[str]:
         if all(need in known for need in rule.needs):
             places = [p for need in rule.needs for p in known[need].places]
             origin = str(places[0]) if places else known[rule.needs[0]].notes[0]
-            yield rule.text.replace("{format}", fmt.name).replace("{from}", _quoted(origin))
+            yield rule.text.replace("{format}", fmt.name).replace(
+                "{from}", quoted(printable(origin))[1:-1]
+            )
     number = 0
     for requirement in fmt.requirements:
         if all(keys.knows(name) for name in names_in(requirement.test)):
@@ -57,10 +59,6 @@ def _declarations(mined: Mined, fmt: Format, keys: Keys) -> Iterator[str]:
             yield (
                 f"monitor {fmt.name}_requires_{number} : hardware_feasibility\n"
                 f'    on pass "load configuration" {{\n'
-                f'    from: "{_quoted(requirement.source)}"\n    template: hardware\n'
+                f"    from: {quoted(printable(requirement.source))}\n    template: hardware\n"
                 f"    assert {text}\n}}"
             )
-
-
-def _quoted(text: str) -> str:
-    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from tree_sitter import Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Parser, Query, QueryCursor, Tree
 
 from reprise.data import data_path
 from reprise.mining.source.files import Source, decoded
@@ -141,7 +141,7 @@ class _Looker:
         self.lines += data.count(b"\n")
         for _, captures in QueryCursor(query).matches(tree.root_node):
             for role, nodes in captures.items():
-                self._captured(role, nodes[0], captures.get("arguments"), source.path)
+                self._captured(role, nodes[0], captures.get("arguments"), source.path, tree)
 
     def _language(self, name: str) -> tuple[Parser, Query]:
         if name not in self._languages:
@@ -150,10 +150,16 @@ class _Looker:
             self._languages[name] = Parser(grammar), Query(grammar, text)
         return self._languages[name]
 
-    def _captured(self, role: str, node: Node, arguments: Sequence[Node] | None, path: str) -> None:
+    def _captured(
+        self, role: str, node: Node, arguments: Sequence[Node] | None, path: str, tree: Tree
+    ) -> None:
         place = f"{path}:{node.start_point[0] + 1}"
         if role in _IDIOMS:
-            functions = [a for a in ancestors(node) if a.type in FUNCTIONS]
+            try:
+                around = ancestors(node, tree.root_node)
+            except RecursionError:  # no place to learn from
+                return
+            functions = [a for a in around if a.type in FUNCTIONS]
             if functions and _short(functions[0]):
                 name = function_name(functions[0]).rpartition("::")[2]
                 self.idioms[role].setdefault(name, place)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from reprise.data import data_path
 from reprise.datalog import Database
 from reprise.lang import ast
-from reprise.lang.display import counted
-from reprise.lang.format import show
+from reprise.lang.display import counted, printable
+from reprise.lang.format import quoted, show
 from reprise.lang.ruleset import load_rules
 
 if TYPE_CHECKING:
@@ -161,13 +161,15 @@ def declarations(
         yield _constraint(name(f"{target}_{size.name}"), "resource", doc, meta(size), lines)
     if beyond.findings:
         yield "\n".join(
-            f"// {f.template}: {f.place.file}:{f.place.line}: `{f.place.statement}`: {f.text}"
+            printable(
+                f"// {f.template}: {f.place.file}:{f.place.line}: `{f.place.statement}`: {f.text}"
+            )
             for f in beyond.findings
         )
 
 
 def _constraint(name: str, klass: str, doc: str, meta: Iterator[str], lines: Sequence[str]) -> str:
-    head = [f"/// {doc}", f"constraint {name} : {klass} on {{"]
+    head = [printable(f"/// {doc}"), f"constraint {name} : {klass} on {{"]
     return "\n".join([*head, *(f"    {entry}" for entry in meta), *lines])
 
 
@@ -176,10 +178,10 @@ def _of_attribute(
 ) -> tuple[str, list[str]]:
     if must == "present":
         doc = f"The converter of {bound.op} takes `{attribute}`, which the operator does not have."
-        return doc, [f"    n = {ops}(...)", f"}} require given(n, {_quoted(attribute)})"]
+        return doc, [f"    n = {ops}(...)", f"}} require given(n, {quoted(attribute)})"]
     doc = f"The converter of {bound.op} never reads `{bound.attribute}`."
     if must == "absent":
-        return doc, [f"    n = {ops}(...)", f"}} require not given(n, {_quoted(attribute)})"]
+        return doc, [f"    n = {ops}(...)", f"}} require not given(n, {quoted(attribute)})"]
     return doc, [f"    n = {ops}(..., {attribute}=A)", f"}} require A == {must}"]
 
 
@@ -221,10 +223,6 @@ def _table() -> Mapping[str, Sequence[str]]:
 def _spellings(op: str) -> tuple[str, ...]:
     """What ONNX's operator is called in UIR: its own names, or none."""
     return tuple(name for name in _table().get(op, ()) if name in _attributes())
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _snake(op: str) -> str:

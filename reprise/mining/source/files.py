@@ -5,8 +5,10 @@ lead round in circles. What is left out is told: :class:`Skipped`."""
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,52 +45,66 @@ class Skipped:
 def sources(
     checkout: Path, extractor: Extractor, most_bytes: int
 ) -> tuple[list[Source], list[Skipped]]:
-    """The files that an extractor asks for, by path; and those that are too large or unreadable."""
+    """The files that an extractor asks for, by path; and what is not read: files that are too
+    large or no plain files, files and folders that are unreadable."""
     found: list[Source] = []
     skipped: list[Skipped] = []
     languages = {end: name for name in extractor.languages for end in SUFFIXES[name]}
-    for path, entry in _walk(checkout, ""):
+    for path, absolute in _walk(checkout, skipped):
         language = languages.get(os.path.splitext(path)[1])
         if language is None or not _wanted(path, extractor):
             continue
         try:
-            size = entry.stat().st_size
+            status = os.stat(absolute)
         except OSError as error:
             skipped.append(Skipped(path, error.strerror or "cannot be read"))
             continue
-        if size > most_bytes:
-            skipped.append(Skipped(path, f"{size:,} bytes; --max-bytes sets the limit"))
+        if not stat.S_ISREG(status.st_mode):  # to read a pipe may wait for ever
+            skipped.append(Skipped(path, "no plain file"))
+        elif status.st_size > most_bytes:
+            why = f"{status.st_size:,} bytes; --max-bytes sets the limit"
+            skipped.append(Skipped(path, why))
         else:
-            found.append(Source(path, language, entry.path, size))
+            found.append(Source(path, language, absolute, status.st_size))
     return found, skipped
 
 
-def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _walk(checkout: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str]]:
+    """Every file, as its path in the checkout and its whole path; adds folders that cannot be
+    read to ``skipped``."""
     seen: set[tuple[int, int]] = set()
-
-    def walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    left = [("", str(checkout), True)]
+    while left:  # no recursion: folders may be nested deeper than Python's stack
+        path, absolute, is_folder = left.pop()
+        if not is_folder:
+            yield path, absolute
+            continue
         try:
-            status = os.stat(folder)
-            entries = sorted(os.scandir(folder), key=lambda e: e.name)
-        except OSError:
-            return
-        identity = (status.st_dev, status.st_ino)
-        if identity in seen:
-            return
-        seen.add(identity)
+            status = os.stat(absolute)
+            identity = (status.st_dev, status.st_ino)
+            if identity in seen:
+                continue
+            seen.add(identity)
+            entries = sorted(os.scandir(absolute), key=lambda e: e.name, reverse=True)
+        except OSError as error:
+            skipped.append(Skipped(f"{path}/", error.strerror or "cannot be read"))
+            continue
         for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            try:
-                is_folder = entry.is_dir()
-            except OSError:
-                continue
-            if is_folder:
-                yield from walk(entry.path, f"{prefix}{entry.name}/")
-            else:
-                yield prefix + entry.name, entry
+            if not entry.name.startswith("."):
+                inside = f"{path}/{entry.name}" if path else entry.name
+                left.append((_as_text(inside), entry.path, _is_folder(entry)))
 
-    yield from walk(str(folder), prefix)
+
+def _as_text(path: str) -> str:
+    """``path`` with bytes that are no UTF-8 written as ``\\xff``."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _wanted(path: str, extractor: Extractor) -> bool:
@@ -108,10 +124,23 @@ def _glob(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(out))
 
 
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""How texts begin that are not bytes of ASCII and more; the longer marks first."""
+
+
 def decoded(data: bytes) -> bytes:
-    """The text as UTF-8, which the parsers read; what is not UTF-8 is taken for Latin-1."""
+    """The text as UTF-8, which the parsers read; what is not UTF-8, nor marked as UTF-16 or
+    UTF-32, is taken for Latin-1."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace").encode("utf-8")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
         return data.decode("latin-1").encode("utf-8")
-    return data.removeprefix(b"\xef\xbb\xbf")
+    return data.removeprefix(codecs.BOM_UTF8)

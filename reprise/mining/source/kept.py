@@ -8,6 +8,7 @@ is computed again.
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ class Kept:
     """The two files of one checkout and extractor."""
 
     def __init__(self, checkout: Path, extractor: Extractor) -> None:
-        name = hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:16]
+        name = hashlib.sha256(os.fsencode(checkout.resolve())).hexdigest()[:16]
         stem = f"mine-{extractor.name}-{name}"
         self._facts = cache_folder() / f"{stem}.pickle"
         self._result = cache_folder() / f"{stem}-result.pickle"

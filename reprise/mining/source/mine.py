@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reprise.lang.display import printable
 from reprise.mining.source.derive import Derived, derive, given
 from reprise.mining.source.extractor import Extractor
 from reprise.mining.source.facts import FileFacts
@@ -82,13 +83,16 @@ def mine(
     parsed = 0
     if found is None:
         with progress(len(listed)) if progress is not None else nullcontext(_silent) as tell:
-            files, parsed = _facts(listed, digests, extractor, kept, tell)
-        derived = derive(files, extractor, known)
+            read = _facts(listed, digests, extractor, kept, tell)
+        parsed = read.parsed
+        unreadable += read.unreadable
+        derived = derive(read.files, extractor, known)
         about = f"Mined from {checkout.resolve().name} with the extractor {extractor.name}."
-        text = written(derived, extractor, commit, about)
-        read = {path: Read(facts.lines, facts.errors) for path, facts in files.items()}
-        found = Mined(text, derived, read, _missing(extractor, files, listed))
-        kept.keep_result(key, found)
+        text = written(derived, extractor, commit, printable(about))
+        sizes = {path: Read(facts.lines, facts.errors) for path, facts in read.files.items()}
+        found = Mined(text, derived, sizes, _missing(extractor, read.files, listed))
+        if read.digests == digests:  # else files were changed meanwhile
+            kept.keep_result(key, found)
     seconds = time.perf_counter() - started
     return replace(found, skipped=(*skipped, *unreadable), seconds=seconds, parsed=parsed)
 
@@ -108,18 +112,39 @@ def checkout_commit(checkout: Path) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class _Facts:
+    """The facts of files and the digests of what they are from, by path; which files could not be
+    read after all; how many had to be parsed."""
+
+    files: dict[str, FileFacts]
+    digests: dict[str, str]
+    unreadable: list[Skipped]
+    parsed: int
+
+
 def _digests(listed: Sequence[Source]) -> tuple[dict[str, str], list[Skipped]]:
     """The content of every file, in short; and files that cannot be read."""
     digests: dict[str, str] = {}
     unreadable: list[Skipped] = []
     for source in listed:
-        try:
-            data = Path(source.absolute).read_bytes()
-        except OSError as error:
-            unreadable.append(Skipped(source.path, error.strerror or "cannot be read"))
-            continue
-        digests[source.path] = hashlib.sha1(data, usedforsecurity=False).hexdigest()
+        data = _content(source, unreadable)
+        if data is not None:
+            digests[source.path] = _digest(data)
     return digests, unreadable
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()
+
+
+def _content(source: Source, unreadable: list[Skipped]) -> bytes | None:
+    """What is in a file, or None, and why, in ``unreadable``."""
+    try:
+        return Path(source.absolute).read_bytes()
+    except OSError as error:
+        unreadable.append(Skipped(source.path, error.strerror or "cannot be read"))
+        return None
 
 
 def _facts(
@@ -128,26 +153,29 @@ def _facts(
     extractor: Extractor,
     kept: Kept,
     tell: Callable[[int], None],
-) -> tuple[dict[str, FileFacts], int]:
-    """The facts of all files, and how many files had to be parsed."""
+) -> _Facts:
+    """The facts of all files that can be read."""
     before = kept.facts()
     now: dict[str, tuple[str, FileFacts]] = {}
+    unreadable: list[Skipped] = []
     miners: dict[str, Miner] = {}
     parsed = 0
     saved = time.monotonic()
     try:
         for done, source in enumerate(listed):
-            digest = digests[source.path]
             known = before.get(source.path)
-            if known is not None and known[0] == digest:
+            if known is not None and known[0] == digests[source.path]:
                 now[source.path] = known
+                continue
+            data = _content(source, unreadable)
+            if data is None:
                 continue
             if source.language not in miners:
                 from reprise.mining.source.sites import Miner
 
                 miners[source.language] = Miner(extractor, source.language)
-            data = decoded(Path(source.absolute).read_bytes())
-            now[source.path] = digest, miners[source.language].facts(source.path, data)
+            facts = miners[source.language].facts(source.path, decoded(data))
+            now[source.path] = _digest(data), facts
             parsed += 1
             tell(done + 1)
             if time.monotonic() - saved > _SAVE_EVERY:
@@ -158,7 +186,12 @@ def _facts(
         raise
     if parsed or len(now) != len(before):
         kept.keep_facts(now)
-    return {path: facts for path, (_, facts) in now.items()}, parsed
+    return _Facts(
+        {path: facts for path, (_, facts) in now.items()},
+        {path: digest for path, (digest, _) in now.items()},
+        unreadable,
+        parsed,
+    )
 
 
 def _silent(done: int) -> None:
@@ -171,5 +204,6 @@ def _missing(
     keywords = unseen(extractor, files)
     if not keywords or not files:
         return {}
-    names = Names(names_in(Path(source.absolute).read_bytes() for source in listed))
+    texts = (data for source in listed if (data := _content(source, [])) is not None)
+    names = Names(names_in(texts))
     return {keyword: names.near(keyword) for keyword in keywords}

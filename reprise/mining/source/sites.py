@@ -81,11 +81,14 @@ _ERRORS = "[(ERROR) (MISSING)] @error"
 
 @dataclass(frozen=True)
 class _Definition:
+    """An assignment; ``function``: where the innermost one around it begins and ends."""
+
     name: str
     start: int
     end: int
     line: int
     value: Node
+    function: tuple[int, int] | None
 
 
 class Miner:
@@ -146,33 +149,45 @@ class _File:
                 self.add("untranslated", number, "condition", flat(match.node)[:MOST_TEXT], _DEEP)
 
     @cached_property
-    def _scopes(self) -> tuple[list[tuple[int, int]], dict[str, list[_Definition]]]:
+    def _definitions(self) -> dict[str, list[_Definition]]:
+        """By name, in the order of their places."""
         functions: list[tuple[int, int]] = []
-        definitions: dict[str, list[_Definition]] = {}
+        assignments: list[tuple[Node, str, Node]] = []
         for _, captures in QueryCursor(self.miner.scopes).matches(self.root):
-            for node in captures.get("function", ()):
-                functions.append((node.start_byte, node.end_byte))
+            functions += ((n.start_byte, n.end_byte) for n in captures.get("function", ()))
             for node in captures.get("definition", ()):
-                name, value = captures["name"][0], captures["value"][0]
-                line = node.start_point[0] + 1
-                definitions.setdefault(text(name), []).append(
-                    _Definition(text(name), node.start_byte, node.end_byte, line, value)
+                assignments.append((node, text(captures["name"][0]), captures["value"][0]))
+        functions.sort(key=lambda f: (f[0], -f[1]))
+        assignments.sort(key=lambda a: a[0].start_byte)
+        definitions: dict[str, list[_Definition]] = {}
+        around: list[tuple[int, int]] = []  # the functions around an assignment, outermost first
+        started = 0
+        for node, name, value in assignments:
+            start = node.start_byte
+            while started < len(functions) and functions[started][0] <= start:
+                around = [f for f in around if f[1] > functions[started][0]]
+                around.append(functions[started])
+                started += 1
+            around = [f for f in around if f[1] > start]
+            definitions.setdefault(name, []).append(
+                _Definition(
+                    name,
+                    start,
+                    node.end_byte,
+                    node.start_point[0] + 1,
+                    value,
+                    around[-1] if around else None,
                 )
-        functions.sort()
-        for found in definitions.values():
-            found.sort(key=lambda d: d.start)
-        return functions, definitions
+            )
+        return definitions
 
     def definition(self, name: str, place: int) -> _Definition | None:
         """The last assignment to ``name`` before ``place`` that stands in a function around it,
         or in no function. What branches and loops do in between is not looked at."""
-        functions, definitions = self._scopes
-        candidates = definitions.get(name, [])
+        candidates = self._definitions.get(name, [])
         for found in reversed(candidates[: bisect_left(candidates, place, key=lambda d: d.start)]):
-            if found.end > place:
-                continue
-            inner = [f for f in functions if f[0] <= found.start < f[1]]
-            if all(start <= place < end for start, end in inner):
+            inside = found.function is None or found.function[0] <= place < found.function[1]
+            if found.end <= place and inside:
                 return found
         return None
 
@@ -183,7 +198,7 @@ class _Site:
     def __init__(self, file: _File, number: int, match: Match) -> None:
         self.file, self.number, self.match = file, number, match
         self.node = match.node
-        self.ancestors = ancestors(self.node)
+        self.ancestors = ancestors(self.node, file.root)
         self.reader = Reader(file.miner.name, frozenset(bound(self.node, self.ancestors)))
 
     def add(self, relation: str, *row: int | str) -> None:
@@ -417,7 +432,8 @@ class _Site:
             if definition is None:
                 return None
             block = next(
-                (a for a in ancestors(definition.value) if a.type in BLOCKS), self.file.root
+                (a for a in ancestors(definition.value, self.file.root) if a.type in BLOCKS),
+                self.file.root,
             )
             in_it = block.start_byte <= string.start_byte < block.end_byte
             return definition.value if in_it else None  # another branch's is another text

@@ -15,6 +15,9 @@ FUNCTIONS = ("function_definition",)
 CLASSES = ("class_definition", "class_specifier", "struct_specifier")
 TARGETS = ("identifier", "attribute", "field_expression", "subscript", "subscript_expression")
 """What a value may be assigned to; not several things at once."""
+MOST_DEPTH = 1000
+"""Nodes around a node at most; what is written by hand has less than a hundred."""
+
 STATEMENTS = (
     "expression_statement",
     "declaration",
@@ -86,14 +89,20 @@ def operand(node: Node) -> str:
     return written if single else f"({written})"
 
 
-def ancestors(node: Node) -> list[Node]:
-    """The nodes around a node, the innermost first."""
-    found = []
-    parent = node.parent
-    while parent is not None:
-        found.append(parent)
-        parent = parent.parent
-    return found
+def ancestors(node: Node, root: Node) -> list[Node]:
+    """The nodes around a node, the innermost first.
+
+    From the root down: to ask a node for its parent takes as long as all the way from the root.
+    Raises RecursionError: there are more than MOST_DEPTH.
+    """
+    found: list[Node] = []
+    around: Node | None = root
+    while around is not None and around != node:
+        found.append(around)
+        if len(found) > MOST_DEPTH:
+            raise RecursionError("nested too deeply")
+        around = around.child_with_descendant(node)
+    return found[::-1]
 
 
 def bound(node: Node, ancestors: Sequence[Node]) -> Iterator[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from reprise.lang.format import format_text
+from reprise.lang.display import printable
+from reprise.lang.format import format_text, quoted
 from reprise.lang.layout import WIDTH
 from reprise.mining.source.bounds import AttributeBound, SizeBound, declarations
 from reprise.mining.source.derive import Derived, Found, assertion
@@ -48,43 +49,39 @@ class _Names:
         return base if count == 1 else self.name(f"{base}_n{count}")
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def _meta_of(
     bound: AttributeBound | SizeBound, extractor: Extractor, commit: str | None
 ) -> Iterator[str]:
     yield f"target: {extractor.target}"
-    yield f"from: {_quoted(f'{bound.place.file}:{bound.place.line}')}"
+    yield f"from: {quoted(f'{bound.place.file}:{bound.place.line}')}"
     if commit is not None:
-        yield f"commit: {_quoted(commit)}"
+        yield f"commit: {quoted(commit)}"
     yield f"template: {bound.template}"
     yield f"confidence: {bound.confidence}"
     for where in bound.agrees:
-        yield f"agrees: {_quoted(where)}"
+        yield f"agrees: {quoted(where)}"
 
 
 def _meta(founds: Sequence[Found], extractor: Extractor, commit: str | None) -> Iterator[str]:
     first = founds[0]
     yield f"target: {extractor.target}"
     for where in dict.fromkeys(f"{f.place.file}:{f.place.line}" for f in founds):
-        yield f"from: {_quoted(where)}"
+        yield f"from: {quoted(where)}"
     if commit is not None:
-        yield f"commit: {_quoted(commit)}"
+        yield f"commit: {quoted(commit)}"
     yield f"template: {first.template}"
     yield f"confidence: {first.confidence}"
     for key in ("agrees", "clashes"):
         for where in dict.fromkeys(w for f in founds for w in getattr(f, key)):
-            yield f"{key}: {_quoted(where)}"
+            yield f"{key}: {quoted(where)}"
 
 
 def _monitor(found: Found, extractor: Extractor, commit: str | None, names: _Names) -> str:
     place = found.place
     stem = place.file.rpartition("/")[2].partition(".")[0]
     name = names.name(f"{found.template}_{stem}_{place.line}")
-    lines = [f"/// `{place.statement}`".replace("\t", " ")]
-    lines.append(f"monitor {name} : {found.klass} on pass {_quoted(place.pass_name)} {{")
+    lines = [printable(f"/// `{place.statement}`")]
+    lines.append(f"monitor {name} : {found.klass} on pass {quoted(place.pass_name)} {{")
     lines += (f"    {entry}" for entry in _meta([found], extractor, commit))
     lines += (_asserted(assertion(*parts)) for parts in found.asserted)
     return "\n".join([*lines, "}"])
