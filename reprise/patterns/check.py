@@ -24,7 +24,7 @@ from reprise.data import data_path
 from reprise.datalog import LimitError, Limits
 from reprise.facts.errors import ModelError
 from reprise.lang import core
-from reprise.lang.declared import Pattern
+from reprise.lang.declared import Constraint, Pattern
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.lang.spelling import did_you_mean
 from reprise.patterns.denials import Denials, violation_pattern
@@ -183,6 +183,23 @@ def unknown_environment(given: Iterable[str], rules: RuleSet) -> tuple[str, ...]
     )
 
 
+def unknown_device(environment: Mapping[str, Scalar], rules: RuleSet) -> tuple[str, ...]:
+    """A warning if ``env(device)`` names none of the devices that the rules describe."""
+    asked = environment.get("device")
+    if asked is None:
+        return ()
+    described = {
+        str(rule.head.terms[0].value)
+        for rule in rules.program.rules
+        if rule.head.relation == "hw" and isinstance(rule.head.terms[0], core.Const)
+    }
+    if str(asked) in described:
+        return ()
+    hint = did_you_mean(str(asked), sorted(described)) if described else ""
+    what = "these rules describe no such device" if described else "no rule describes a device"
+    return (f"--env device={asked}: {what}" + (f": {hint}" if hint else ""),)
+
+
 def environment_names() -> tuple[str, ...]:
     """What the library's ``environment_names`` holds."""
     from reprise.lang import ast
@@ -229,6 +246,12 @@ def concerns(pattern: Pattern, target: Target) -> bool:
         return True
 
 
+def _is_asked_for(constraint: Constraint, target: Target | None) -> bool:
+    """Whether the constraint is about the target, or about all."""
+    about = constraint.meta.get("target", ())
+    return target is None or not about or any(_covers(target.name, name) for name in about)
+
+
 class Checker:
     """Rules loaded and compiled once, ready for models."""
 
@@ -236,13 +259,18 @@ class Checker:
         self.options = options
         self.rules = load_rules(options.rules) if rules is None else rules
         own = self.rules.own
-        self.constraints = [c for c in self.rules.constraints.values() if c.span.file in own]
+        self.constraints = [
+            constraint
+            for constraint in self.rules.constraints.values()
+            if constraint.span.file in own and _is_asked_for(constraint, options.target)
+        ]
         self.denies = [d for ds in self.rules.denies.values() for d in ds if d.span.file in own]
         if not (self.rules.patterns or self.constraints or self.denies):
             raise UsageError("there is no pattern among these rules: nothing to look for")
         self.patterns = select_patterns(self.rules, options.target) if self.rules.patterns else []
         self.warnings = (
             *unknown_environment(options.environment, self.rules),
+            *unknown_device(options.environment, self.rules),
             *self._unknown_version(),
         )
         self._matcher = Matcher(self.rules, self.patterns, options.limits)

@@ -27,7 +27,7 @@ from reprise.uir.graph import Graph, Scalar
 def violation_pattern(constraint: Constraint) -> Pattern:
     """The places where a constraint is violated, as a pattern."""
     title = constraint.doc.partition("\n")[0].strip() or constraint.klass
-    meta: dict[str, tuple[str, ...]] = {"class": (constraint.klass,)}
+    meta = {"class": (constraint.klass,), **constraint.meta}
     nodes, alternatives = constraint.nodes, constraint.alternatives
     return Pattern(
         constraint.name, title, meta, nodes, alternatives, constraint.doc, constraint.span

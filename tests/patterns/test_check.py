@@ -16,6 +16,7 @@ from reprise.patterns.check import (
     parse_environment,
     parse_target,
 )
+from reprise.patterns.reports.text import places_text
 from tests.conftest import ROOT
 
 RULE = 'pattern p "any abs" {\n    target: onnxruntime\n    a = abs(x)\n}\n'
@@ -205,3 +206,36 @@ def test_a_version_that_no_rule_is_about_is_warned_of() -> None:
         assert len(Checker(options, rules).warnings) == warnings
     assert "1.72" in Checker(options, rules).warnings[0]
     assert "the newest that they name is 1.32" in Checker(options, rules).warnings[0]
+
+
+MINED = """
+hw("board", "dram_bytes", 64).
+constraint fits : resource on {
+    target: genesys
+    from: "memory.py:12"
+    a = abs(x)
+} require x.bytes <= device(dram_bytes)
+constraint any_compiler : resource on { a = abs(x) } require x.rank == 1
+"""
+
+
+def test_a_constraint_about_another_compiler_is_left_out(folder: Path) -> None:
+    rules = load_text(MINED)
+    for target, named in (("genesys", ["fits", "any_compiler"]), ("tvm", ["any_compiler"])):
+        checker = Checker(CheckOptions((), parse_target(target)), rules)
+        assert [c.name for c in checker.constraints] == named
+
+
+def test_a_violation_says_where_its_constraint_comes_from(folder: Path) -> None:
+    (folder / "big.uir").write_text("x: float32[99]\ny = abs(x)\n")
+    options = CheckOptions((), environment={"device": "board"})
+    (found,) = Checker(options, load_text(MINED)).check(folder / "big.uir").matches
+    assert (found.rule, found.certainty) == ("fits", "yes")
+    text = places_text([found])
+    assert "target:   genesys" in text and "from:     memory.py:12" in text
+
+
+def test_a_device_that_no_rule_describes_is_told() -> None:
+    options = CheckOptions((), environment={"device": "bord"})
+    (warning,) = Checker(options, load_text(MINED)).warnings
+    assert "bord" in warning and "`board`" in warning

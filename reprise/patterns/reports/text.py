@@ -91,7 +91,7 @@ def places_text(places: Sequence[MatchReport], style: Style = plain, *, every: b
             lines.append(f"    {label + ':' if label else '':<9} {printable(text)}")
 
     target = " ".join([*first.meta.get("target", ()), *first.meta.get("affects", ())])
-    row("affects", target)
+    row("affects" if first.kind == "pattern" else "target", target)
     row("symptom", _join(first, "symptom"))
     verdict = _join(first, "verdict")
     row("verdict", "" if verdict in ("", "bug") else _since(verdict, first))
@@ -114,6 +114,7 @@ def places_text(places: Sequence[MatchReport], style: Style = plain, *, every: b
     row("because", first.reason if same_reason else "")
     row("do", _join(first, "advice"))
     row("see", _join(first, "bug"))
+    row("from", _join(first, "from"))
     if len(places) == 1:
         lines += [text for line in first.explanation for text in _explained(line, style)]
     return "\n".join(lines)
