@@ -40,8 +40,8 @@ class Duration(click.ParamType[float]):
 @click.command(short_help="Generate programs and test a compiler with them.")
 @click.option(
     "--target", metavar="NAME[:DEVICE][@PYTHON]",
-    help="What to test: onnxruntime, inductor, tvm, tensora...; with @PYTHON, the one that this interpreter "
-    "has.",
+    help="What to test: onnxruntime, inductor, tvm, tensora...; with @PYTHON, the one that this "
+    "interpreter has.",
 )  # fmt: skip
 @click.option(
     "--time", "seconds", type=Duration(), metavar="TIME", help="Stop after so long (90s, 30m, 8h)."

@@ -15,6 +15,7 @@ names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -29,12 +30,17 @@ from reprise.einsum.relations import Variant
 from reprise.einsum.shape_class import shape_class
 from reprise.einsum.testing import REFERENCE, KernelTest, alone
 from reprise.einsum.translate.backends import BACKENDS, Backend
-from reprise.einsum.translate.script import Untranslatable, function, script
+from reprise.einsum.translate.script import HELPERS, Untranslatable, function, script
 from reprise.oracle.crash import crash_of, crash_of_end
 from reprise.oracle.verdict import Judgement, Verdict
 from reprise.targets.discover import Target
 from reprise.targets.interface import Ended, Failure, Job, Outcome
 from reprise.targets.process import Jobs
+
+SCRIPT = "einsum_script.py"
+"""What tracebacks in the worker call the script (``targets/shared/kernel_runner.py``)."""
+_TYPE = re.compile(r"'(?:tensor|memref)<.*?>'")
+"""A type in a message of MLIR: its shape and encoding say nothing about the defect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +134,12 @@ class KernelOracle:
         if outcome.ended is not Ended.ANSWERED:
             return self._ended(test, outcome)
         for name, one in ran.items():
+            if one.failure is not None and is_ours(one.failure):
+                said = f"{one.failure.type}: {' '.join(one.failure.message.split())[:200]}"
+                place = one.failure.frames[-1]
+                judgement = Judgement(Verdict.INVALID, f"reprise: {place}", f"{place}: {said}")
+                return Examination(judgement, outcome, shown=test.variants[name].kernels)
+        for name, one in ran.items():
             if one.wrong is not None:
                 return self._wrong(test, name, ran, outcome, process)
         for name, one in ran.items():
@@ -168,7 +180,9 @@ class KernelOracle:
     ) -> Examination:
         """An exception that the target does not declare."""
         variant = test.variants[name]
-        crash = crash_of(failure)
+        theirs = tuple(f for f in failure.frames if not f.startswith(SCRIPT))
+        message = _TYPE.sub("'TYPE'", failure.message)
+        crash = crash_of(replace(failure, frames=theirs, message=message))
         said = " ".join(failure.message.split())[:200]
         evidence = {
             **_told(test, variant),
@@ -240,6 +254,13 @@ def judged(kernels: Sequence[Kernel], variant: Variant, outcome: Outcome, name: 
             return Ran(None, None, wrong, given(kernel, outputs))
         outputs[kernel.output.tensor] = dense
     return Ran(None, variant.recovery(outputs))
+
+
+def is_ours(failure: Failure) -> bool:
+    """Whether an exception came out of one of our own functions in the script, which pack operands
+    and read results, and not out of what they call."""
+    innermost = failure.frames[-1] if failure.frames else ""
+    return innermost in {f"{SCRIPT}:{name}" for name in HELPERS}
 
 
 def given(kernel: Kernel, outputs: dict[str, Array]) -> Kernel:

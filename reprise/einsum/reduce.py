@@ -3,9 +3,9 @@
 A kernel is tried with less of one thing at a time, the most first: without a term, without a
 factor, without an index (at its first coordinate), with plainer formats, fewer coordinates, fewer
 entries, ones for values. First of all comes a copy of the right result: what still fails then has
-to do with the output alone. Whatever still fails is gone on with, until nothing helps or the number of
-runs is spent. The passes are tried in order and the first success starts over at the same pass, so
-that the answer follows from the kernel alone.
+to do with the output alone. Whatever still fails is gone on with, until nothing helps or the number
+of runs is spent. The passes are tried in order and the first success starts over at the same pass,
+so that the answer follows from the kernel alone.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "shared"))
 
-import torch_mlir.ir  # noqa: E402, F401  (if it is not there, the worker must say so)
-from kernel_runner import KernelRunner  # type: ignore[import-not-found]  # noqa: E402
+import torch_mlir.ir  # noqa: F401  (if it is not there, the worker must say so)
+from kernel_runner import KernelRunner  # type: ignore[import-not-found]
 
 NAME = "mlir-sparse"
 LOWERING = "einsum"

@@ -7,8 +7,8 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "shared"))
 
-import torch  # noqa: E402
-from kernel_runner import KernelRunner  # type: ignore[import-not-found]  # noqa: E402
+import torch
+from kernel_runner import KernelRunner  # type: ignore[import-not-found]
 
 NAME = "torch-sparse"
 LOWERING = "einsum"

@@ -33,11 +33,19 @@ _TWO = {"operands": (1, 2), "terms": (2, 2), "diagonals": 0.0, "scalars": 0.0}
 
 BACKENDS = {
     "tensora": Backend("tensora", "tensora", options={"diagonals": 0.0}),
-    "finch": Backend("finch", "finch", mutants=3, tries=12, options={"diagonals": 0.0}),
+    "finch": Backend(
+        "finch", "finch", mutants=3, tries=12, options={"diagonals": 0.0, "sums": 0.0}
+    ),
     "pydata-sparse": Backend("pydata_sparse", "pydata"),
     "scipy-sparse": Backend("scipy_sparse", "scipy", options=_TWO),
     "torch-sparse": Backend("torch_sparse", "torch", options=_TWO),
-    "mlir-sparse": Backend("mlir_sparse", "mlir", mutants=4, tries=60, options={"diagonals": 0.0}),
+    "mlir-sparse": Backend(
+        "mlir_sparse",
+        "mlir",
+        mutants=4,
+        tries=60,
+        options={"diagonals": 0.0, "sums": 0.0, "scalars": 0.0},
+    ),
     "taco": Backend("taco", "taco", mutants=4, tries=100),
 }
 """By the target's name."""

@@ -4,8 +4,8 @@ A term with two factors is one product of matrices. Of its indices, *batch* indi
 factors and in the output, *contracted* ones in both and not in the output, *left* and *right* ones
 in one factor and the output. Without left and right indices the product is taken element by
 element (batch by contracted) and summed along rows; else the matrices are (batch, left) by (batch,
-contracted) and (batch, contracted) by (batch, right), block-diagonal in batch. A sum of tensors is a
-sum of matrices. Operands become matrices where they are written out, so that a script holds what
+contracted) and (batch, contracted) by (batch, right), block-diagonal in batch. A sum of tensors is
+a sum of matrices. Operands become matrices where they are written out, so that a script holds what
 the library is given; what it gives is unravelled into coordinates.
 """
 

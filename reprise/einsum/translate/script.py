@@ -16,6 +16,9 @@ from typing import Protocol
 from reprise.einsum.data import Stored, materialise
 from reprise.einsum.kernel import Computed, Kernel, Tensor
 
+HELPERS = ("entries", "stored", "unravelled", "dense")
+"""The names of the functions that scripts define to pack operands and to read results."""
+
 _INDENT = "    "
 
 
@@ -60,7 +63,7 @@ def script(translator: Translator, variants: Mapping[str, Sequence[Kernel]]) -> 
 
 def preamble(translator: Translator) -> str:
     """The head of a script: imports, and the functions that the variants use."""
-    imports = "\n".join(sorted({"import numpy as np", *translator.imports.splitlines()}))
+    imports = f"import numpy as np\n{translator.imports}"
     helpers = textwrap.dedent(translator.helpers).strip("\n")
     return f"{imports}\n\n\n{helpers}\n" if helpers else f"{imports}\n"
 

@@ -15,8 +15,7 @@ helpers = (
 
 def entries(result, *sides):
     """Coordinates and values of a matrix, as those of the tensor that it stands for."""
-    dense = result.to_dense().numpy()
-    dense = dense.reshape(int(np.prod(sides[0])), int(np.prod(sides[1])))
+    dense = np.asarray(result).reshape(int(np.prod(sides[0])), int(np.prod(sides[1])))
     rows, columns = np.nonzero(dense)
     return unravelled(rows, columns, dense[rows, columns], *sides)
 '''
@@ -66,5 +65,5 @@ def compute(kernel: Kernel) -> list[str]:
 
 
 def result(kernel: Kernel) -> str:
-    """The entries of the output."""
-    return f"entries({kernel.output.tensor}, {unravelling(kernel, plan(kernel).result)})"
+    """The entries of the output, which torch makes dense."""
+    return f"entries({kernel.output.tensor}.to_dense(), {unravelling(kernel, plan(kernel).result)})"
