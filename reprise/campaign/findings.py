@@ -216,6 +216,11 @@ def read_detail(folder: Path) -> Detail:
     path = folder / "finding.json"
     try:
         raw = json.loads(path.read_text("utf-8"))
+        if "constraint" in raw:
+            raise StoreError(
+                f"{folder}: a finding of `reprise xcheck`, which is about its constraint and not "
+                "about a failure to look into; give its model.onnx to commands that take models"
+            )
         Severity(raw.get("severity", "normal"))
         confirmation = _typed(raw, "confirmation", dict, NoneType)
         return Detail(

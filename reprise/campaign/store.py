@@ -37,6 +37,8 @@ STORE, FINDINGS = "store.sqlite", "findings"
 
 APPLICATION_ID = 0x52505253
 """Marks the SQLite file as ours ("RPRS")."""
+XCHECK_ID = 0x52505843
+"""Marks the store of a run of ``reprise xcheck`` (``xcheck.store.APPLICATION_ID``)."""
 
 SCHEMA = """
 CREATE TABLE run (
@@ -153,7 +155,13 @@ class Run:
 
 def check_schema(db: sqlite3.Connection, path: Path) -> None:
     """Raises StoreError unless the store is one of ours that this version can read."""
-    if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+    found = db.execute("PRAGMA application_id").fetchone()[0]
+    if found == XCHECK_ID:
+        raise StoreError(
+            f"{path}: a run of `reprise xcheck`, not of `reprise fuzz`: "
+            "`reprise xcheck --resume` and `reprise xcheck classes` read it"
+        )
+    if found != APPLICATION_ID:
         raise StoreError(f"{path / STORE}: this is not the store of a run")
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from reprise.campaign.findings import read_detail
 from reprise.campaign.metrics import redundancy
 from reprise.campaign.records import Confirmation, End, Record, StoreError
 from reprise.campaign.store import Run
@@ -263,3 +264,18 @@ def test_a_run_that_was_killed_in_a_commit(reachable: Path) -> None:
     assert store.read_bytes() != before  # there is something to play back
     assert read_without_rights(reachable / "run") == expected
     assert Run.open(reachable / "run").tests == TESTS
+
+
+def test_a_run_of_xcheck_is_called_that(tmp_path: Path) -> None:
+    from reprise.xcheck.store import APPLICATION_ID as XCHECK
+
+    with sqlite3.connect(tmp_path / "store.sqlite") as db:
+        db.execute(f"PRAGMA application_id = {XCHECK}")
+    with pytest.raises(StoreError, match="a run of `reprise xcheck`"):
+        Run.open(tmp_path)
+
+
+def test_a_finding_of_xcheck_is_called_that(tmp_path: Path) -> None:
+    (tmp_path / "finding.json").write_text('{"verdict": "accepted", "constraint": "fits"}')
+    with pytest.raises(StoreError, match="a finding of `reprise xcheck`"):
+        read_detail(tmp_path)
