@@ -7,22 +7,30 @@ from pathlib import Path
 import click
 
 from reprise.cli.main import Exit
-from reprise.cli.output import show_diagnostics, show_table
+from reprise.cli.output import (
+    output_option,
+    show_diagnostics,
+    show_json,
+    show_table,
+    text_or_json,
+    write_output,
+)
 
 
 @click.command("docs", short_help="Mine ONNX's operator documentation.")
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--format",
-    "form",
+    "--as",
+    "kind",
     type=click.Choice(["markdown", "pages"]),
     help="Read only documents of this form. Without PATHS: make them in this form.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Write the rules here: to a folder or, all of them, to a file NAME.rules.",
+@output_option(
+    "Write the rules here: to a folder or, all of them, to a file NAME.rules.",
+    "PATH",
+    path={"dir_okay": True},
 )
+@text_or_json
 @click.option(
     "--opset",
     type=click.IntRange(min=1),
@@ -39,8 +47,9 @@ from reprise.cli.output import show_diagnostics, show_table
 @click.option("--left-out", is_flag=True, help="List the operators without a signature, and why.")
 def mine_docs(
     paths: tuple[Path, ...],
-    form: str | None,
-    out: Path | None,
+    kind: str | None,
+    output: Path | None,
+    form: str,
     opset: int | None,
     check: bool,
     save_docs: Path | None,
@@ -50,6 +59,8 @@ def mine_docs(
 
     PATHS are documents, or folders of them: Operators.md, Changelog.md, or pages as on onnx.ai.
     Without PATHS, the documents are made from the installed onnx package.
+
+    --format json writes the summary for tools, with --check the differences too.
 
     Exit code: 0 everything was read (and agrees), 1 something could not be read, or disagrees
     without an explanation (the rest is written all the same), 2 no documentation.
@@ -61,26 +72,28 @@ def mine_docs(
 
     if save_docs is not None and paths:
         raise click.UsageError("--save-docs is for documents that are made: give no PATHS")
-    documentation = read(paths, None if form is None else Form(form), save_docs)
+    documentation = read(paths, None if kind is None else Form(kind), save_docs)
     show_diagnostics(documentation.diagnostics[: report.MOST])
     if len(documentation.diagnostics) > report.MOST:
         click.echo(f"… and {len(documentation.diagnostics) - report.MOST} more", err=True)
     if not documentation.entries:
         return Exit.INPUT
     mined = mine(documentation, opset)
-    for line in report.summary(mined):
-        click.echo(line)
-    if left_out:
-        for line in report.left_out(mined):
+    agreement = compare(documentation) if check else None
+    written = save(mined, output, write_output) if output is not None else []
+    if form == "json":
+        show_json(report.as_json(mined, agreement))
+    else:
+        for line in report.summary(mined):
             click.echo(line)
-    wrong = bool(documentation.diagnostics)
-    if check:
-        agreement = compare(documentation)
-        show_table(report.agreement_table(agreement))
-        for line in report.differences(agreement):
-            click.echo(line)
-        wrong = wrong or bool(agreement.unexplained)
-    if out is not None:
-        for path in save(mined, out):
+        if left_out:
+            for line in report.left_out(mined):
+                click.echo(line)
+        if agreement is not None:
+            show_table(report.agreement_table(agreement))
+            for line in report.differences(agreement):
+                click.echo(line)
+        for path in written:
             click.echo(f"wrote {path}")
+    wrong = documentation.diagnostics or (agreement is not None and agreement.unexplained)
     return Exit.FOUND if wrong else Exit.OK

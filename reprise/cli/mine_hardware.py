@@ -7,12 +7,20 @@ from pathlib import Path
 import click
 
 from reprise.cli.main import Exit
-from reprise.cli.output import counted, show_diagnostics, show_table
+from reprise.cli.output import (
+    counted,
+    output_option,
+    show_diagnostics,
+    show_json,
+    show_table,
+    text_or_json,
+    write_output,
+)
 
 
 @click.command(short_help="Read hardware specifications into facts and constraints.")
 @click.argument("specs", nargs=-1, metavar="SPEC...", type=click.Path(exists=True, path_type=Path))
-@click.option("--format", "name", metavar="NAME", help="The format of every SPEC.")
+@click.option("--as", "name", metavar="NAME", help="The format of every SPEC.")
 @click.option(
     "--formats",
     "folders",
@@ -23,13 +31,8 @@ from reprise.cli.output import counted, show_diagnostics, show_table
 )
 @click.option("--list-formats", is_flag=True, help="Say which formats there are.")
 @click.option("--target", metavar="NAME", help="The device that the SPECs describe together.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write the rules. Default: standard output.",
-)
+@output_option("Where to write the rules. Default: standard output.")
+@text_or_json
 def hardware(
     specs: tuple[Path, ...],
     name: str | None,
@@ -37,18 +40,21 @@ def hardware(
     list_formats: bool,
     target: str | None,
     output: Path | None,
+    form: str,
 ) -> int:
     """Read hardware specifications: `hw(target, key, value)` facts, constraints and monitors.
 
     SPECs are files, or folders to search for files in a known format. Each fact says which line it
     comes from. `--env device=TARGET` then gives `device(key)` in rules its value.
 
+    --format json writes the facts for tools to standard output; the rules then go to -o alone.
+
     Exit code: 0 written, 2 something in a SPEC could not be read (what could be is written).
     """
     from reprise.lang.diagnostics import Severity
     from reprise.mining.hardware.formats import FormatError, load_formats, load_keys, named
     from reprise.mining.hardware.mine import mine_specifications
-    from reprise.mining.hardware.write import rules_text
+    from reprise.mining.hardware.write import as_json, rules_text
 
     try:
         formats = load_formats(folders)
@@ -65,13 +71,17 @@ def hardware(
     if mined.facts:
         text = rules_text(mined, load_keys())
         if output is None:
-            click.echo(text, nl=False)
+            if form == "text":
+                click.echo(text, nl=False)
         else:
-            output.write_text(text, encoding="utf-8")
+            read = [*specs, *(Path(device.place.file) for device in mined.devices)]
+            write_output(output, text, read)
             said = counted(len(mined.facts), "fact"), counted(len(mined.targets), "target")
             click.echo(f"{said[0]} about {said[1]} written to {output}", err=True)
     elif not mined.diagnostics:
         click.echo("no hardware specification among these files", err=True)
         return Exit.INPUT
+    if form == "json":
+        show_json(as_json(mined))
     failed = any(d.severity is Severity.ERROR for d in mined.diagnostics)
     return Exit.INPUT if failed else Exit.OK

@@ -20,6 +20,9 @@ from reprise.cli.output import counted, counting, show_table
     help="Look through these sources for names to put into it.",
 )
 @click.option(
+    "-o",
+    "--output",
+    "--out",
     "--dir",
     "folder",
     metavar="DIR",

@@ -7,15 +7,12 @@ from pathlib import Path
 import click
 
 from reprise.cli.main import Exit
-from reprise.cli.output import counted, counting, show_table
+from reprise.cli.output import counted, counting, output_option, show_table, write_output
 
 
 @click.command("signatures", short_help="Complete mined signatures by asking ONNX.")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
-    help="Where the completed signatures go.",
-)  # fmt: skip
+@output_option("Where the completed signatures go.", required=True)
 @click.option("--ops", multiple=True, metavar="NAME,...", help="Only these operators.")
 @click.option("--all", "every", is_flag=True, help="Also operators that UIR has.")
 @click.option(
@@ -23,7 +20,7 @@ from reprise.cli.output import counted, counting, show_table
 )
 @click.option("-j", "--jobs", default=1, show_default=True, type=click.IntRange(1), metavar="N")
 def signatures(
-    path: Path, out: Path, ops: tuple[str, ...], every: bool, seed: int, jobs: int
+    path: Path, output: Path, ops: tuple[str, ...], every: bool, seed: int, jobs: int
 ) -> int:
     """Complete signatures that were mined from documentation: ranks, extents, attributes.
 
@@ -34,7 +31,6 @@ def signatures(
 
     Exit code: 0 some signature was completed, 1 none was, 2 the file cannot be read.
     """
-    from reprise.cache import write_whole
     from reprise.mining.signatures.learning import Learned, declarations, learn_all, written
 
     wanted = [name.strip() for names in ops for name in names.split(",") if name.strip()]
@@ -50,8 +46,7 @@ def signatures(
             answers.append(answer)
             done(len(answers))
     learned = [answer for answer in answers if isinstance(answer, Learned)]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, written(path.name, answers).encode())
+    write_output(output, written(path.name, answers), [path])
     rows = [
         (answer.op, f"{answer.accepted} of {answer.drawn} valid", "")
         if isinstance(answer, Learned)
@@ -61,7 +56,7 @@ def signatures(
     ]
     show_table(rows)
     in_uir = sum(1 for a in answers if not isinstance(a, Learned) and a.uir is not None)
-    click.echo(f"{counted(len(learned), 'signature')} written to {out}")
+    click.echo(f"{counted(len(learned), 'signature')} written to {output}")
     if in_uir:
         click.echo(f"{counted(in_uir, 'operator')} left to the signatures of UIR")
     return Exit.OK if learned else Exit.FOUND

@@ -6,9 +6,16 @@ from pathlib import Path
 
 import click
 
-from reprise.cache import write_whole
 from reprise.cli.main import Exit
-from reprise.cli.output import counted, counting, show_diagnostics
+from reprise.cli.output import (
+    counted,
+    counting,
+    output_option,
+    show_diagnostics,
+    show_json,
+    text_or_json,
+    write_output,
+)
 
 _PATHS = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -22,13 +29,8 @@ _PATHS = click.Path(exists=True, dir_okay=False, path_type=Path)
     required=True,
     help="What to look for: a shipped extractor, or a folder with an extractor.toml.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write the rules. Default: standard output.",
-)
+@output_option("Where to write the rules. Default: standard output.")
+@text_or_json
 @click.option("--commit", metavar="ID", help="The commit, if CHECKOUT is no git work tree.")
 @click.option(
     "--hardware",
@@ -55,6 +57,7 @@ def source(
     checkout: Path,
     name: str,
     output: Path | None,
+    form: str,
     commit: str | None,
     hardware: tuple[Path, ...],
     docs: tuple[Path, ...],
@@ -66,13 +69,15 @@ def source(
     Each says which line it comes from, by which template, and how far to trust it. A second run
     reads only files that have changed; a run that was stopped goes on where it was.
 
+    --format json writes a summary for tools to standard output; the rules then go to -o alone.
+
     Exit code: 0 written, 2 a bad extractor, query or file, or nothing to read in CHECKOUT.
     """
     from reprise.lang.diagnostics import RulesError
     from reprise.mining.source.extractor import load_extractor
     from reprise.mining.source.files import MOST_BYTES
     from reprise.mining.source.mine import mine
-    from reprise.mining.source.summary import notes, summary, unused_lines
+    from reprise.mining.source.summary import as_json, notes, summary, unused_lines
 
     try:
         extractor = load_extractor(name)
@@ -93,10 +98,13 @@ def source(
     if not mined.files:
         click.echo(f"no file of {checkout} is one that the extractor asks for", err=True)
         return Exit.INPUT
-    if output is None:
+    if output is not None:
+        write_output(output, mined.text, [checkout / path for path in mined.files])
+    elif form == "text":
         click.echo(mined.text, nl=False)
-    else:
-        write_whole(output, mined.text.encode())
+    if form == "json":
+        show_json(as_json(mined))
+        return Exit.OK
     for line in [*(unused_lines(mined) if unused else ()), *summary(mined)]:
         click.echo(line, err=output is None)
     if output is not None:

@@ -35,6 +35,47 @@ text_or_json = click.option(
 """The option of every command whose result a tool may read."""
 
 
+def output_option(what: str, metavar: str = "FILE", **more: Any) -> Callable[[Any], Any]:
+    """``-o``, ``--output`` or ``--out``: where a command's result goes, the same in all of them."""
+    options = {"dir_okay": False, "path_type": Path, **more.pop("path", {})}
+    if not more.get("required"):
+        more["callback"] = lambda context, option, path: None if path == Path("-") else path
+    return click.option(
+        "-o",
+        "--output",
+        "--out",
+        "output",
+        metavar=metavar,
+        type=click.Path(**options),
+        help=what,
+        **more,
+    )
+
+
+def write_output(path: Path, text: str, inputs: Iterable[Path] = ()) -> None:
+    """Write a result, all of it or nothing, and the folders around it; ``-`` is standard output.
+
+    Links, devices and pipes stay what they are. Raises UsageError: it is one of the ``inputs``;
+    OSError, which names ``path``: it cannot be written.
+    """
+    from reprise.cache import write_whole
+
+    if str(path) == "-":
+        click.echo(text, nl=False)
+        return
+    if path.is_file() and path.resolve() in {given.resolve() for given in inputs}:
+        raise click.UsageError(f"{path} is read: write to another file")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        whole = path.resolve()
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(whole, text.encode())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
 def wants_colour(stream: IO[str]) -> bool:
     """Whether ``stream`` is a terminal whose owner has not asked for plain text."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -372,6 +372,13 @@ class _Planner:
                     flag.span,
                     suggest(flag.text, OPERATOR_FLAGS),
                 )
+            elif flag.text == "many_results" and not self._has_list_of_shapes():
+                self._error(
+                    "one-result-for-many",
+                    "`flag many_results` asks for one result with a list of shapes",
+                    flag.span,
+                    "such as `-> T[*Shapes]`, where Shapes is a list of shapes",
+                )
         trees: list[ast.Expr | ast.Condition] = [*self.decl.where]
         for attribute in self.decl.attributes:
             if attribute.default is not None:
@@ -385,6 +392,13 @@ class _Planner:
         for tree in trees:
             for part in walk(tree):
                 self._check_part(part)
+
+    def _has_list_of_shapes(self) -> bool:
+        """Whether there is one result, whose type is ``T[*SHAPES]``."""
+        if len(self.decl.results) != 1:
+            return False
+        shape = self.decl.results[0][1].shape
+        return shape is not None and len(shape) == 1 and isinstance(shape[0], ast.Splat)
 
     def _check_part(self, part: ast.Expr | ast.Condition) -> None:
         match part:

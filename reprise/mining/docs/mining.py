@@ -8,7 +8,7 @@ name: ``constraints.rules``, ``signatures.rules`` for operators that UIR lacks a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -118,16 +118,14 @@ def read(
     return replace(read_texts(made), folders=(folder,))
 
 
-def save(mined: Mined, out: Path) -> list[Path]:
+def save(mined: Mined, out: Path, write: Callable[[Path, str], None]) -> list[Path]:
     """Write the rules to a folder or, where ``out`` ends in ``.rules``, to one file; says which
-    files were written. Raises OSError."""
+    files were written. ``write`` writes one."""
     files = mined.files()
     if out.suffix == ".rules":
-        out.parent.mkdir(parents=True, exist_ok=True)
         texts = [text for text in files.values() if text.count("\n") > 1] or [_file(_TITLE, ())]
-        out.write_text("\n".join(texts), encoding="utf-8")
+        write(out, "\n".join(texts))
         return [out]
-    out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (out / name).write_text(text, encoding="utf-8")
+        write(out / name, text)
     return [out / name for name in files]

@@ -126,7 +126,7 @@ def _foreign(path: Path, found: Form | None) -> Diagnostic:
     hint = _EXPECTED
     if found is not None:
         message = f"this is in the form `{found.value}`"
-        hint = f"read it with `--format {found.value}`"
+        hint = f"read it with `--as {found.value}`"
     return Diagnostic("no-operators", message, Span(str(path), 1, 1, 1, 1), hint)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from reprise.lang.display import counted
 from reprise.mining.docs.agreement import Agreement, Kind
@@ -34,6 +35,54 @@ def summary(mined: Mined) -> Iterator[str]:
         f"{counted(len(mined.signatures), 'signature')}: {known} of operators that UIR has, "
         f"{len(mined.signatures) - known} of others; {len(mined.left_out)} left out"
     )
+
+
+def as_json(mined: Mined, agreement: Agreement | None) -> dict[str, Any]:
+    """The same for tools: counts, what has no signature, and the comparison."""
+    documentation = mined.documentation
+    said: dict[str, Any] = {
+        "documents": documentation.files,
+        "versions": len(documentation.entries),
+        "operators": len({(e.domain, e.name) for e in documentation.entries}),
+        "damaged": [e.title for e in documentation.entries if e.damaged],
+        "constraints": dict(sorted(Counter(c.klass for c in mined.constraints).items())),
+        "signatures": {
+            "in_uir": sum(in_uir(s.entry) for s in mined.signatures),
+            "others": sum(not in_uir(s.entry) for s in mined.signatures),
+        },
+        "left_out": {missing.entry.title: missing.reason for missing in mined.left_out},
+        "problems": [
+            {
+                "code": d.code,
+                "from": f"{d.span.file}:{d.span.line}:{d.span.column}",
+                "message": d.message,
+            }
+            for d in documentation.diagnostics
+        ],
+    }
+    if agreement is not None:
+        said["check"] = {
+            "onnx": agreement.onnx,
+            "facts": {
+                kind.value: {"stated": count, "agree": agreement.agreeing[kind]}
+                for kind, count in agreement.stated.items()
+                if count
+            },
+            "differences": [
+                {
+                    "subject": d.subject,
+                    "fact": d.kind.value,
+                    "documented": d.documented,
+                    "actual": d.actual,
+                    "from": str(d.place),
+                    "explanation": d.explanation,
+                }
+                for d in agreement.differences
+            ],
+            "absent": list(agreement.absent),
+            "not_compared": list(agreement.unread),
+        }
+    return said
 
 
 def left_out(mined: Mined) -> Iterator[str]:

@@ -102,7 +102,7 @@ def _mine_file(
     if searched and not any(path.match(p) for fmt in formats for p in fmt.files):
         return [], []
     try:
-        text = read_source(path)
+        text = read_source(path).removeprefix("\ufeff")
     except RulesError as error:
         return [], error.diagnostics
     if text.startswith(_LFS):
@@ -115,7 +115,7 @@ def _mine_file(
             return [], []
         names = ", ".join(f.name for f in formats)
         what = "is empty" if not text.strip() else "has no mark of any format that I know"
-        hint = f"known are {names}: say which one with --format"
+        hint = f"known are {names}: say which one with --as"
         return [], [problem("spec-unknown-format", f"this file {what}", whole, hint=hint)]
     document, wrong = read_document(path, fmt, text)
     complete = not any(d.severity is Severity.ERROR for d in wrong)

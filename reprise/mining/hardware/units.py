@@ -28,6 +28,10 @@ _WRITTEN = re.compile(
 )
 
 
+MOST_DIGITS = 1000
+"""Of a number that are read: no device has so much of anything."""
+
+
 class UnitError(ValueError):
     """A unit that is not known, or units that do not go together."""
 
@@ -62,7 +66,7 @@ def written(text: str) -> tuple[Fraction, str] | None:
     found = _WRITTEN.fullmatch(text)
     if found is None:
         return None
-    number = found["number"]
+    number = found["number"][:MOST_DIGITS]  # more digits say as little
     value = Fraction(int(number, 16)) if "x" in number.lower() else Fraction(number)
     return value, found["unit"]
 

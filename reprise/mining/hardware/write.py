@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
+from typing import Any
 
 from reprise.lang.display import printable
 from reprise.lang.format import format_text, quoted
@@ -30,6 +31,31 @@ def rules_text(mined: Mined, keys: Keys) -> str:
     for fmt in mined.formats:
         lines += _declarations(mined, fmt, keys)
     return format_text("\n".join(lines) + "\n", "mined.rules")
+
+
+def as_json(mined: Mined) -> dict[str, Any]:
+    """The facts and problems, for tools."""
+    return {
+        "facts": [
+            {
+                "target": printable(fact.target),
+                "key": fact.key,
+                "value": fact.value,
+                "from": [printable(str(place)) for place in fact.places],
+                "notes": list(fact.notes),
+            }
+            for fact in mined.facts
+        ],
+        "problems": [
+            {
+                "code": d.code,
+                "severity": d.severity.value,
+                "from": printable(f"{d.span.file}:{d.span.line}:{d.span.column}"),
+                "message": printable(d.message),
+            }
+            for d in mined.diagnostics
+        ],
+    }
 
 
 def _fact(fact: HardwareFact) -> str:

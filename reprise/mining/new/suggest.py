@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from tree_sitter import Node, Parser, Query, QueryCursor, Tree
+from tree_sitter import Node, Parser, Query, Tree
 
 from reprise.data import data_path
 from reprise.mining.source.files import Source, decoded
-from reprise.mining.source.queries import language
+from reprise.mining.source.queries import cursor, language
 from reprise.mining.source.syntax import CLASSES, FUNCTIONS, ancestors, function_name
 
 MOST_NAMES = 12
@@ -139,7 +139,7 @@ class _Looker:
         parser, query = self._language(source.language)
         tree = parser.parse(data)
         self.lines += data.count(b"\n")
-        for _, captures in QueryCursor(query).matches(tree.root_node):
+        for _, captures in cursor(query).matches(tree.root_node):
             for role, nodes in captures.items():
                 self._captured(role, nodes[0], captures.get("arguments"), source.path, tree)
 

@@ -166,16 +166,23 @@ class Reader:
             amount = self.expression(right, notes)
             if not isinstance(amount, ast.Number) or not 0 <= amount.value < 128:
                 raise Untranslatable(f"`{operator}`")
-            base = self.expression(left, notes)
+            base = self._numeric(left, notes)
             return self._shifted(operator, base, int(amount.value))
         if operator == "//" or (operator == "/" and self.language == "cpp"):
             notes.operators.add("/")
-            return ast.Binary("/", self.expression(left, notes), self.expression(right, notes))
+            return ast.Binary("/", self._numeric(left, notes), self._numeric(right, notes))
         if operator not in _ARITHMETIC:
             why = "division that does not round" if operator == "/" else f"`{operator}`"
             raise Untranslatable(why)
         notes.operators.add(operator)
-        return ast.Binary(operator, self.expression(left, notes), self.expression(right, notes))
+        return ast.Binary(operator, self._numeric(left, notes), self._numeric(right, notes))
+
+    def _numeric(self, node: Node, notes: Translation) -> ast.Expr:
+        """An operand of arithmetic. In Python `"%d" % x` puts a text together."""
+        found = self.expression(node, notes)
+        if isinstance(found, ast.String | ast.Boolean):
+            raise Untranslatable("arithmetic with what is no number")
+        return found
 
     @staticmethod
     def _shifted(operator: str, base: ast.Expr, amount: int) -> ast.Expr:

@@ -19,6 +19,7 @@ from tree_sitter import Language, Node, Query, QueryCursor, QueryError
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
 from reprise.lang.symbols import suggest
 from reprise.mining.source.extractor import Extractor
+from reprise.mining.source.syntax import MOST_DEPTH
 
 SITE = "site."
 """Starts the name of the outermost capture of a pattern; the rest is the kind of the site."""
@@ -57,6 +58,14 @@ def language(name: str) -> Language:
     return Language(tree_sitter_cpp.language())
 
 
+def cursor(query: Query) -> QueryCursor:
+    """To run a query with, as far down as sites may be: the time that a query takes grows with the
+    square of the depth, up to hours for a generated file."""
+    made = QueryCursor(query)
+    made.set_max_start_depth(MOST_DEPTH)
+    return made
+
+
 @dataclass(frozen=True)
 class Match:
     """One site: its kind, its node, the other captures by role, and by role what else it says:
@@ -85,7 +94,7 @@ class Queries:
     def matches(self, root: Node) -> Iterator[Match]:
         """The sites of a tree, in the order of their places."""
         found = []
-        for _, captures in QueryCursor(self._query).matches(root):
+        for _, captures in cursor(self._query).matches(root):
             for name, nodes in captures.items():
                 if name.startswith(SITE):
                     kind = name.removeprefix(SITE)

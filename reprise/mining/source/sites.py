@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tree_sitter import Node, Parser, Query, QueryCursor, Tree
+from tree_sitter import Node, Parser, Query, Tree
 
 from reprise.lang import ast
 from reprise.mining.source.embedded import conditions
@@ -33,7 +33,7 @@ from reprise.mining.source.expressions import (
 from reprise.mining.source.extractor import Extractor
 from reprise.mining.source.facts import FileFacts, Row
 from reprise.mining.source.limits import occurrences, words
-from reprise.mining.source.queries import SITE, Match, Queries, language
+from reprise.mining.source.queries import SITE, Match, Queries, cursor, language
 from reprise.mining.source.syntax import (
     BLOCKS,
     CLASSES,
@@ -108,7 +108,7 @@ class Miner:
         tree = self._parser.parse(data)
         errors = 0
         if tree.root_node.has_error:
-            captures = QueryCursor(self._errors).captures(tree.root_node)
+            captures = cursor(self._errors).captures(tree.root_node)
             errors = max(1, len(captures.get("error", ())))
         found = _File(self, path, tree)
         found.read()
@@ -153,7 +153,7 @@ class _File:
         """By name, in the order of their places."""
         functions: list[tuple[int, int]] = []
         assignments: list[tuple[Node, str, Node]] = []
-        for _, captures in QueryCursor(self.miner.scopes).matches(self.root):
+        for _, captures in cursor(self.miner.scopes).matches(self.root):
             functions += ((n.start_byte, n.end_byte) for n in captures.get("function", ()))
             for node in captures.get("definition", ()):
                 assignments.append((node, text(captures["name"][0]), captures["value"][0]))

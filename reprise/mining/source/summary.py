@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from reprise.lang.display import counted, printable, shortened
+from reprise.mining.source.bounds import AttributeBound, SizeBound
 from reprise.mining.source.mine import Mined
 
 _MOST = 5
@@ -40,6 +42,33 @@ def summary(mined: Mined) -> list[str]:
         ),
         _read(mined),
     ]
+
+
+def as_json(mined: Mined) -> dict[str, Any]:
+    """The same for tools: counts by template and class, findings, and what is wrong."""
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for found in mined.derived.found:
+        row = rows.setdefault((found.template, found.klass), Counter())
+        row.update({"sites": 1, "assertions": len(found.asserted), found.confidence: 1})
+    beyond = mined.derived.beyond
+    bounds: list[AttributeBound | SizeBound] = [*beyond.attributes, *beyond.sizes]
+    return {
+        "files": len(mined.files),
+        "lines": sum(read.lines for read in mined.files.values()),
+        "templates": [
+            {"template": template, "class": klass, **row}
+            for (template, klass), row in sorted(rows.items())
+        ],
+        "bounds": dict(sorted(Counter(bound.template for bound in bounds).items())),
+        "findings": [
+            {"template": f.template, "from": f"{f.place.file}:{f.place.line}", "text": f.text}
+            for f in beyond.findings
+        ],
+        "unused": dict(sorted(Counter(u.template for u in mined.derived.unused).items())),
+        "skipped": [{"path": s.path, "why": s.why} for s in mined.skipped],
+        "unparsed": {path: read.errors for path, read in mined.files.items() if read.errors},
+        "missing": {keyword: list(near) for keyword, near in mined.missing.items()},
+    }
 
 
 def _aligned(table: list[list[str]]) -> Iterator[str]:

@@ -75,8 +75,8 @@ def test_no_documentation_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_file_of_another_form_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     path = DATA / "pages" / "onnx__If.md"
-    assert run(["mine", "docs", str(path), "--format", "markdown"]) == Exit.INPUT
-    assert "--format pages" in capsys.readouterr().err
+    assert run(["mine", "docs", str(path), "--as", "markdown"]) == Exit.INPUT
+    assert "--as pages" in capsys.readouterr().err
 
 
 def test_saving_documents_needs_documents_that_are_made(tmp_path: Path) -> None:
