@@ -39,8 +39,9 @@ from reprise.targets.process import Jobs
 
 SCRIPT = "einsum_script.py"
 """What tracebacks in the worker call the script (``targets/shared/kernel_runner.py``)."""
-_TYPE = re.compile(r"'(?:tensor|memref)<.*?>'")
-"""A type in a message of MLIR: its shape and encoding say nothing about the defect."""
+_OURS = (SCRIPT, "kernel_runner.py")
+_TYPES = re.compile(r"'!?[\w.]+<[^']*'(?:, '!?[\w.]+<[^']*')*")
+"""Types in a message of MLIR: shapes and encodings say nothing about the defect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,8 @@ class KernelOracle:
     ) -> Examination:
         """An exception that the target does not declare."""
         variant = test.variants[name]
-        theirs = tuple(f for f in failure.frames if not f.startswith(SCRIPT))
-        message = _TYPE.sub("'TYPE'", failure.message)
+        theirs = tuple(f for f in failure.frames if not f.startswith(_OURS))
+        message = _TYPES.sub("'TYPES'", failure.message)
         crash = crash_of(replace(failure, frames=theirs, message=message))
         said = " ".join(failure.message.split())[:200]
         evidence = {

@@ -37,7 +37,12 @@ _MODULES = {
 
 
 def lowering(name: str) -> Lowering:
-    """The lowering called ``name`` (loaded on first use). Raises KeyError."""
+    """The lowering called ``name`` (loaded on first use). Raises UsageError for one that graphs do
+    not have: what reads einsum kernels cannot be given a graph."""
+    if name not in _MODULES:
+        from reprise.patterns.check import UsageError
+
+        raise UsageError(f"graphs are not lowered to {name}: such targets are for reprise fuzz")
     made: Lowering = import_module(_MODULES[name]).LOWERING
     return made
 

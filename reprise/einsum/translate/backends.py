@@ -46,6 +46,6 @@ BACKENDS = {
         tries=60,
         options={"diagonals": 0.0, "sums": 0.0, "scalars": 0.0},
     ),
-    "taco": Backend("taco", "taco", mutants=4, tries=100),
+    "taco": Backend("taco", "taco", mutants=4, tries=100, options={"scalars": 0.0, "empty": 0.0}),
 }
 """By the target's name."""

@@ -1,0 +1,121 @@
+"""Scripts that compute kernels: their text, and with what is installed here, what they compute."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from reprise.einsum.data import materialise
+from reprise.einsum.filing import KnownKernels, bug_files
+from reprise.einsum.oracle import dense_result
+from reprise.einsum.reference import difference, reference
+from reprise.einsum.relations import variants
+from reprise.einsum.targets.shared.kernel_runner import KernelRunner
+from reprise.einsum.testing import TestRequest, kernel_options
+from reprise.einsum.text import parse
+from reprise.einsum.translate import finch, mlir_sparse, taco, tensora
+from reprise.einsum.translate.backends import BACKENDS
+from reprise.einsum.translate.matrices import plan
+from reprise.einsum.translate.script import Untranslatable, script, statements
+
+MATMUL = "A(i,k) = B(i,j) * C(j,k) where i=2, j=2, k=2, A: ds, B: ds:1,0 {(0,1): 2}, C: dd full"
+
+
+def test_tensora_is_given_the_statement_and_a_format_for_every_tensor() -> None:
+    lines = statements(tensora, parse(MATMUL).kernel())
+    assert lines[0] == (
+        'B = tensora.Tensor.from_dok({(0, 1): 2.0}, dimensions=(2, 2), format="d1s0")'
+    )
+    assert lines[-1] == 'A = tensora.evaluate("A(i,k) = B(i,j) * C(j,k)", "ds", B=B, C=C)'
+
+
+def test_taco_is_given_files_with_extents_and_formats_as_it_writes_them() -> None:
+    lines = statements(taco, parse(MATMUL).kernel())
+    assert lines[0] == (r"B = '%%MatrixMarket tensor coordinate real general\n2 2 1\n1 2 2\n'")
+    assert lines[-1] == (
+        """A = evaluate("A(i,k) = B(i,j) * C(j,k)", ['A:ds', 'B:ds:1,0', 'C:dd'], """
+        """{"B": B, "C": C}, "A", (2, 2))"""
+    )
+
+
+def test_taco_gets_one_zero_for_an_operand_without_entries() -> None:
+    lines = statements(taco, parse("A(i) = B(i) where i=3, B: s empty").kernel())
+    assert lines[0].endswith(r"\n3 1\n1 0\n'")
+
+
+def test_taco_writes_scalars_without_parentheses() -> None:
+    assert taco.statement(parse("A() = B(i) * C(i)").kernel()) == "A = B(i) * C(i)"
+
+
+def test_mlir_has_an_encoding_for_what_is_not_plainly_dense() -> None:
+    text = mlir_sparse.module(parse(MATMUL).kernel())
+    assert (
+        "#B = #sparse_tensor.encoding<{ map = (d0, d1) -> (d1 : dense, d0 : compressed) }>" in text
+    )
+    assert "#C" not in text
+    assert 'iterator_types = ["parallel", "parallel", "reduction"]' in text
+    assert "affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>" in text
+
+
+@pytest.mark.parametrize(
+    ("translator", "text", "why"),
+    [
+        (finch, "A(i,k) = B(i,j) * C(j,k) where A: ds", "results are dense"),
+        (finch, "A(i) = B(i,j) * C(j) where B: ds:1,0", "order of positions"),
+        (finch, "A(i) = B(i) + C(i)", "one product"),
+        (tensora, "A(i) = B(i) where float32", "float64 only"),
+        (mlir_sparse, "A(i) = B(i) + C(i)", "no one linalg.generic"),
+        (taco, "A(i) = B() * C(i)", "scalar"),
+    ],
+)
+def test_what_a_target_cannot_be_told_is_said(translator: object, text: str, why: str) -> None:
+    with pytest.raises(Untranslatable, match=why):
+        statements(translator, parse(text).kernel())  # type: ignore[arg-type]
+
+
+def test_a_product_with_an_index_in_all_tensors_is_block_diagonal() -> None:
+    planned = plan(parse("A(b,i,k) = B(b,i,j) * C(b,j,k)").kernel())
+    assert planned.how == "product"
+    assert planned.operands[0].rows == ("b", "i")
+    assert planned.operands[0].columns == planned.operands[1].rows == ("b", "j")
+    assert planned.result.columns == ("b", "k")
+
+
+@pytest.mark.parametrize("name", ["scipy-sparse", "torch-sparse", "pydata-sparse"])
+def test_scripts_compute_what_numpy_does(name: str) -> None:
+    pytest.importorskip({"scipy-sparse": "scipy", "torch-sparse": "torch"}.get(name, "sparse"))
+    tests = TestRequest(name, 7, kernel_options(name, {}))()
+    translator = BACKENDS[name].translator
+    known = KnownKernels(name, bug_files(name))()
+    runner = KernelRunner("cpu", lambda stage: None)
+    computed = 0
+    for number in range(25):
+        test = tests.program(number).program
+        try:
+            model = script(translator, {"reference": (test.kernel,)})
+            arrays = runner.run(model, {}, "reference", ())
+        except (Untranslatable, RuntimeError, NotImplementedError, IndexError):
+            continue
+        dense, wrong = dense_result(test.kernel, *arrays)
+        assert wrong is None
+        if known.matches((test.kernel,)):
+            continue
+        assert difference(reference(test.kernel, materialise(test.kernel)), dense) is None
+        computed += 1
+    assert computed >= 12
+
+
+def test_the_functions_of_a_script_are_its_variants() -> None:
+    kernel = parse(MATMUL).kernel()
+    made = {v.relation: v.kernels for v in variants(kernel, Random(1), ["commute", "rename"])}
+    text = script(tensora, made).decode()
+    scope: dict[str, object] = {}
+    exec(compile(text.replace("import tensora", ""), "script", "exec"), scope)
+    assert list(scope["VARIANTS"]) == list(made)  # type: ignore[call-overload]
+
+
+def test_data_are_written_as_they_are_stored() -> None:
+    kernel = parse("A(i) = B(i) where i=4, B: s {(3): 2, (0): -1}").kernel()
+    line = statements(BACKENDS["scipy-sparse"].translator, kernel)[0]
+    assert "(np.array([3, 0], 'int32'), np.array([0, 0], 'int32'))" in line
