@@ -56,8 +56,12 @@ def read_manifest(folder: Path) -> Manifest | None:
         content = json.loads(text)
         if content["version"] != _VERSION:
             raise InstrumentError(f"{folder}: instrumented by another version: delete the copy")
-        return Manifest(content["files"], tuple(content["recorders"]), content["checks"])
-    except (ValueError, KeyError, TypeError) as error:
+        found = Manifest(content["files"], tuple(content["recorders"]), content["checks"])
+        for name in (*found.files, *found.recorders):  # recorders may be deleted
+            if name.startswith("/") or ".." in name.split("/"):
+                raise ValueError(f"`{name}` is outside of the copy")
+        return found
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InstrumentError(f"{folder / MANIFEST} is damaged: {error}") from error
 
 
@@ -168,6 +172,8 @@ def _take(checkout: Checkout, relative: str, entry: os.DirEntry[str], copy: Path
                 to.unlink()
             to.symlink_to(link)
     elif entry.is_dir():
+        if to.is_symlink() or to.is_file():  # what is written below stays within the copy
+            to.unlink()
         to.mkdir(exist_ok=True)
     elif not entry.is_file():
         raise OSError(None, "no file, link or folder: left out")

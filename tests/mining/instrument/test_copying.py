@@ -164,3 +164,32 @@ def test_a_damaged_manifest_is_told(workshop: Workshop) -> None:
     (workshop.copy / MANIFEST).write_text("{")
     with pytest.raises(InstrumentError, match="damaged"):
         workshop.plan(RULES, checkout=workshop.copy)
+
+
+def test_a_manifest_that_names_files_elsewhere_is_refused(workshop: Workshop) -> None:
+    workshop.put(FILES)
+    victim = workshop.folder / "victim.txt"
+    victim.write_text("mine")
+    for name in ("../victim.txt", str(victim), "p/../../victim.txt"):
+        workshop.make(RULES)
+        manifest = workshop.copy / MANIFEST
+        text = manifest.read_text()
+        manifest.write_text(text.replace('"recorders": [', f'"recorders": [\n  "{name}",'))
+        with pytest.raises(InstrumentError, match="outside of the copy"):
+            workshop.make(RULES)
+        manifest.write_text(text)
+    assert victim.read_text() == "mine"
+
+
+def test_nothing_is_written_through_links_in_the_copy(workshop: Workshop) -> None:
+    workshop.put(FILES)
+    workshop.make(RULES)
+    elsewhere = workshop.folder / "elsewhere"
+    elsewhere.mkdir()
+    for file in (workshop.copy / "p").iterdir():
+        file.unlink()
+    (workshop.copy / "p").rmdir()
+    (workshop.copy / "p").symlink_to(elsewhere)
+    workshop.make(RULES)
+    assert not list(elsewhere.iterdir())
+    assert not (workshop.copy / "p").is_symlink() and (workshop.copy / "p" / "a.py").is_file()
