@@ -26,6 +26,10 @@ _TEXT = 110
             "reprise.cli.xcheck_classes:classes",
             "Partition a run's models by what held of every condition.",
         ),
+        "compile": (
+            "reprise.cli.xcheck_compile:compile_models",
+            "Compile given models: what they violate, and how far they get.",
+        ),
     },
     invoke_without_command=True,
     short_help="Violate constraints one by one, and see what a compiler does.",
@@ -41,7 +45,7 @@ _TEXT = 110
 )  # fmt: skip
 @click.option(
     "--hardware", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="PATH",
-    help="A hardware description (hw facts), besides those that ship; may be repeated.",
+    help="A hardware description (hw facts), instead of those that ship; may be repeated.",
 )  # fmt: skip
 @click.option("--device", metavar="NAME", help="Which of the devices that are described.")
 @click.option(
@@ -105,15 +109,14 @@ def xcheck(
         return Exit.OK
     from reprise.patterns.check import UsageError
     from reprise.xcheck.open import (
+        asked_for,
         begin,
-        default_hardware,
-        default_rules,
         free_folder,
         go_on,
     )
     from reprise.xcheck.progress import LiveWatch, PlainWatch
     from reprise.xcheck.run import Budget, End
-    from reprise.xcheck.store import Asked, XRun
+    from reprise.xcheck.store import XRun
     from reprise.xcheck.summary import summarise
 
     budget = Budget(models, seconds)
@@ -141,15 +144,14 @@ def xcheck(
     if resume is not None:
         session = go_on(path, budget, watch, jobs, say)
     else:
-        asked = Asked(
-            target=target or "",
-            rules=tuple(str(p.resolve()) for p in rules) or default_rules(),
-            hardware=tuple(str(p.resolve()) for p in hardware)
-            or (default_hardware() if device is not None else ()),
-            device=device,
-            seed=seed or 0,
-            timeout=60.0 if timeout is None else timeout,
-            memory=4096 if memory is None else memory,
+        asked = asked_for(
+            target or "",
+            rules,
+            hardware,
+            device,
+            seed or 0,
+            60.0 if timeout is None else timeout,
+            4096 if memory is None else memory,
         )
         session = begin(asked, path, budget, watch, jobs, say)
     with session as loop:
@@ -190,7 +192,7 @@ def _show(summary: Summary) -> None:
         click.echo(f"{counted(len(summary.groups), 'group')} of findings:")
     for group in summary.groups:
         first = group.first
-        click.echo(f"  {len(group.rows)} x {group.verdict.words}, {first.stage}")
+        click.echo(f"  {len(group.rows)} x {group.words}, {first.stage}")
         click.echo(f"      {group.constraint.name} ({group.constraint.source})")
         click.echo(printable(f"      {shortened(first.program, _TEXT)}"))
         if first.message:

@@ -192,7 +192,7 @@ def classes_of(run: XRun, by: By = By.ALL) -> Classes:
 
 def compiled(row: ModelRow) -> bool:
     """Whether the compiler took the model, as it should or not."""
-    return row.verdict in (Verdict.ACCEPTED, Verdict.COMPILED)
+    return row.verdict in (Verdict.ACCEPTED, Verdict.ALLOWED, Verdict.COMPILED)
 
 
 def differences(first: Vector, second: Vector) -> tuple[Difference, ...]:

@@ -40,8 +40,29 @@ def device(rules: RuleSet, name: str | None) -> Device:
         raise UsageError(f"no device is called `{name}`: {hint}")
     given: tuple[tuple[str, core.Row], ...] = ()
     if name is not None:
+        _refuse_two_values(rules, name)
         given = (("env", ("device", name)),)
         if "env" in program.relations:
             database.commit(list(given))
     values = {str(row[0]): row[1] for row in database.rows("device")}
     return Device(name, given, values)
+
+
+def _refuse_two_values(rules: RuleSet, name: str) -> None:
+    """Raise UsageError where descriptions disagree about the device."""
+    said: dict[str, tuple[object, core.Rule]] = {}
+    for rule in rules.program.rules:
+        row = [term.value for term in rule.head.terms if isinstance(term, core.Const)]
+        if rule.head.relation != "hw" or len(row) != 3 or str(row[0]) != name:
+            continue
+        key, value = str(row[1]), row[2]
+        before, where = said.setdefault(key, (value, rule))
+        if before != value:
+            raise UsageError(
+                f"two things are said of `{name}`: {key} is {before}{_at(where)} and "
+                f"{value}{_at(rule)}"
+            )
+
+
+def _at(rule: core.Rule) -> str:
+    return "" if rule.span is None else f" ({rule.span.file}:{rule.span.line})"

@@ -46,7 +46,7 @@ def program_line(made: Made) -> str:
         given = "".join(
             f", {name}={value}"
             for name, value in sorted(node.attributes.items())
-            if name in node.given
+            if name in node.given or name in made.asked
         )
         results = ", ".join("none" if t is None else str(t.type) for t in node.outputs)
         parts.append(f"{node.op}({operands}{given}) -> {results}")
@@ -131,6 +131,12 @@ def _json(
     return json.dumps(found, indent=2) + "\n"
 
 
+def _said(row: ModelRow) -> str:
+    if row.message:
+        return f"- Said: {row.message}"
+    return "- Warned, in its log (`finding.json`)." if row.warned else "- Said nothing."
+
+
 def _readme(
     row: ModelRow,
     made: Made,
@@ -158,7 +164,7 @@ def _readme(
         lines += [f"    - {clash}" for clash in made.given_up]
     lines += [
         f"- Passes completed: {row.passes}; stage reached: {row.stage}",
-        f"- Said: {row.message}" if row.message else "- Said nothing.",
+        _said(row),
         "",
         "`python repro.py`, with an interpreter that has the compiler, compiles `model.onnx`; exit",
         "code 1 means that it behaves as found, 0 that it does not.",

@@ -19,10 +19,11 @@ from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from itertools import combinations, product
 from random import Random
 
 from reprise.facts.errors import ModelError
-from reprise.lang import core
+from reprise.lang import ast, core
 from reprise.lang.declared import Alternative, Constraint, Pattern
 from reprise.lang.dtypes import DTYPES
 from reprise.lang.ruleset import RuleSet
@@ -32,7 +33,7 @@ from reprise.solve.answers import Clash
 from reprise.solve.signatures import Signatures
 from reprise.synth.vocabulary import LEFT_OUT
 from reprise.synth.witness import Witness, WitnessFinder
-from reprise.uir.graph import Attribute, Graph, Role, Tensor, TensorType
+from reprise.uir.graph import Attribute, Graph, Node, Role, Tensor, TensorType
 from reprise.uir.inference import SignatureError
 from reprise.xcheck.device import Device
 from reprise.xcheck.judge import Judge, Judgement
@@ -80,7 +81,8 @@ class Kind(Enum):
 class Made:
     """A model, serialised, with the graph that it was written from. ``violated``: the constraints
     that it violates (none, one, or those that this one implies too); ``possible``: those that it
-    may violate, as far as types are left open; ``given_up``: what of signatures it violates."""
+    may violate, as far as types are left open; ``given_up``: what of signatures it violates;
+    ``asked``: names of attributes that the constraint speaks of."""
 
     model: bytes
     graph: Graph
@@ -88,6 +90,7 @@ class Made:
     violated: frozenset[str]
     possible: frozenset[str]
     given_up: tuple[Clash, ...] = ()
+    asked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +207,14 @@ class _Search:
         if self._unknown:
             return self._unsigned()
         for kind, implied in self._ways():
-            before = len(self.clashes)
+            refuted = 0
             for structure in self._structures(kind):
+                before = len(self.clashes)
                 made = self._try(structure, kind, implied)
                 if made is not None:
                     return made
-                if not implied and len(self.clashes) >= before + _PROOFS:
+                refuted += len(self.clashes) > before
+                if not implied and refuted >= _PROOFS:
                     break  # the rest clashes as well: see what is implied
         return self._none()
 
@@ -362,6 +367,15 @@ class _Search:
     # --- numbers ---------------------------------------------------------------------------------
 
     def _try(self, structure: _Structure, kind: Kind, implied: bool) -> Made | None:
+        """A model of the structure. Its numbers are z3's to find; what is a word or a truth value
+        among the attributes is tried in turn."""
+        for graph in self._worded(structure.graph):
+            made = self._numbered(replace(structure, graph=graph), kind, implied)
+            if made is not None:
+                return made
+        return None
+
+    def _numbered(self, structure: _Structure, kind: Kind, implied: bool) -> Made | None:
         maker, name = self.maker, self.constraint.name
         if self.questions >= QUESTIONS:
             return None
@@ -419,7 +433,7 @@ class _Search:
         except Unwritten as error:
             self.unwritten[str(error)] = None
             return None
-        if kind in (Kind.VALID, Kind.TYPED) and not self._says_the_same(model, kind):
+        if not self._says_the_same(model, kind):
             self.unwritten["ONNX says it with other operators"] = None
             return None
         if kind in (Kind.VALID, Kind.TYPED):  # a signature may say less than ONNX does
@@ -429,19 +443,26 @@ class _Search:
                 return None
             if refused is not None:
                 kind, given_up = Kind.UNTYPED, (Clash(f"ONNX: {refused}", None),)
-        return Made(model, graph, kind, judged.violated, judged.possible, given_up)
+        asked = self._attributes_in([self.constraint.name])
+        return Made(model, graph, kind, judged.violated, judged.possible, given_up, asked)
 
     def _says_the_same(self, model: bytes, kind: Kind) -> bool:
         """Whether the model as it is read again violates what it was made for: some operators are
-        written as several others, of which the constraint may say nothing."""
+        written as several others, of which the constraint may say nothing. Where a signature is
+        contradicted, no graph may be read from it, or none that the guard matches in; but where it
+        matches, the constraint must not hold."""
+        name, invalid = self.constraint.name, kind in (Kind.UNTYPED, Kind.RESHAPED)
         try:
             graph = read_model(model)
-            read = self.maker.judge_for(graph).judge(graph)
+            judge = self.maker.judge_for(graph)
+            read = judge.judge(graph)
         except ModelError:
-            return False
+            return invalid
         if kind is Kind.VALID:
             return not read.violated
-        return self.constraint.name in read.violated | read.possible
+        if name in read.violated | read.possible:
+            return True
+        return invalid and name not in dict(judge.vector(graph, read))
 
     def _asked(self, graph: Graph, kind: Kind) -> Asked:
         constraint = self.constraint
@@ -459,20 +480,61 @@ class _Search:
         else:
             negated = Clash(f"`{constraint.name}` is violated", constraint.span)
             somewhere = (Rule(constraint.name, own, negated),)
-        return Asked(somewhere, tuple(others), self._attributes)
+        return Asked(somewhere, tuple(others), self._attributes(graph))
 
     def _bodies(self, relation: str) -> tuple[tuple[core.Literal, ...], ...]:
         return tuple(rule.body for rule in self.maker.by_head.get(relation, ()))
 
-    @cached_property
-    def _attributes(self) -> frozenset[str]:
-        """Attributes that the constraint speaks of."""
+    def _attributes(self, graph: Graph) -> frozenset[str]:
+        """Attributes that constraints on the graph speak of: this one, and those that must hold."""
+        relevant = self.maker.relevant(frozenset(node.op for node in graph.nodes))
+        return self._attributes_in([self.constraint.name, *(c.name for c in relevant)])
+
+    def _attributes_in(self, relations: Iterable[str]) -> frozenset[str]:
         return frozenset(
             str(atom.terms[1].value)
-            for body in self._bodies(self.constraint.name)
+            for relation in relations
+            for body in self._bodies(relation)
             for atom in _atoms(body)
             if atom.relation in ("attr", "attr_at") and isinstance(atom.terms[1], core.Const)
         )
+
+    def _worded(self, graph: Graph) -> Iterator[Graph]:
+        """The program, and what it is with other words and truth values in the attributes that
+        constraints speak of."""
+        yield graph
+        places = [
+            (node.name, name, others)
+            for node in graph.nodes
+            for name in sorted(self._attributes(graph) & node.attributes.keys())
+            if (others := self._words(node, name))
+        ]
+        # fewest changes first
+        for count in range(1, len(places) + 1):
+            for chosen in combinations(places, count):
+                for words in product(*(others for _, _, others in chosen)):
+                    attributes = {node.name: dict(node.attributes) for node in graph.nodes}
+                    for (node_name, name, _), word in zip(chosen, words, strict=True):
+                        attributes[node_name][name] = word
+                    yield _rebuilt(graph, attributes=attributes)
+
+    def _words(self, node: Node, name: str) -> list[Attribute]:
+        """What else an attribute that is no number may be, as its signature says."""
+        value = node.attributes[name]
+        if isinstance(value, bool):
+            return [not value]
+        signatures = self.maker.signatures
+        if not isinstance(value, str) or node.op not in signatures:
+            return []
+        plan = next((a for a in signatures[node.op].plan.attributes if a.name == name), None)
+        match plan.domain if plan is not None else None:
+            case ast.SetDomain(items):
+                found = [w for item in items if (w := _spelled(item)) is not None]
+            case ast.NamedDomain(named):
+                found = sorted(map(str, signatures.symbols.sets[named.text].values))
+            case _:
+                found = []
+        return [word for word in found if word != value]
 
     @cached_property
     def _asks(self) -> frozenset[str]:
@@ -582,6 +644,13 @@ def missing(rules: RuleSet, constraint: Constraint, device: Device) -> list[str]
         if atom.relation == "device" and isinstance(atom.terms[0], core.Const)
     }
     return [key for key in asked if key not in device.values]
+
+
+def _spelled(item: ast.Expr) -> str | None:
+    match item:
+        case ast.String(text) | ast.Name(text):
+            return text
+    return None
 
 
 # --- programs ----------------------------------------------------------------------------------

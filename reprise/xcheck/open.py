@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from reprise.xcheck.passes.compiler import PassCounter, parse_compiler
 from reprise.xcheck.run import Ahead, Bench, Budget, Loop, Watch
 from reprise.xcheck.store import MONITORS, Asked, Declared, Store, XRun
 
+_NAMED = 4
+"""Constraints that are named in a remark."""
 Say = Callable[[str], None]
 """Tells people what they should know before the run begins."""
 
@@ -75,6 +77,33 @@ class Prepared:
         return Modeller(self.rules, self.constraints, self.device, typed_only=foreign)
 
 
+def asked_for(
+    target: str,
+    rules: Sequence[Path],
+    hardware: Sequence[Path],
+    device: str | None,
+    seed: int,
+    timeout: float,
+    memory: int,
+) -> Asked:
+    """What options ask for; what ships where they name nothing."""
+    return Asked(
+        target=target,
+        rules=tuple(str(p.resolve()) for p in rules) or default_rules(),
+        hardware=tuple(str(p.resolve()) for p in hardware)
+        or (default_hardware() if device is not None else ()),
+        device=device,
+        seed=seed,
+        timeout=timeout,
+        memory=memory,
+    )
+
+
+def compiler_for(prepared: Prepared) -> PassCounter:
+    """The compiler, within the limits that were asked for."""
+    return PassCounter(prepared.target, _limits(prepared.asked))
+
+
 def prepare(asked: Asked) -> Prepared:
     """Load everything that was asked for. Raises RulesError, TargetError, UsageError, OSError."""
     target = parse_compiler(asked.target)
@@ -124,11 +153,21 @@ def remarks(prepared: Prepared) -> Iterator[str]:
     """What people should know of what a run leaves out."""
     if prepared.left_out:
         yield f"{len(prepared.left_out)} constraints are about other compilers"
+    by_keys: dict[str, list[str]] = {}
     for name, keys in prepared.unknown.items():
-        yield (
-            f"{name} is left out: nothing says {', '.join(f'device({key})' for key in keys)} "
-            "(--hardware FILE.rules)"
-        )
+        by_keys.setdefault(", ".join(f"device({key})" for key in keys), []).append(name)
+    for asked, names in by_keys.items():
+        shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+        are = "is" if len(names) == 1 else "are"
+        yield f"{shown} {are} left out ({len(names)}): nothing says {asked} (--device, --hardware)"
+
+
+def _limits(asked: Asked) -> Limits:
+    return Limits(seconds=asked.timeout, memory_mib=asked.memory)
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 class _Bench:
@@ -137,8 +176,7 @@ class _Bench:
     def __init__(self, prepared: Prepared, folder: Path) -> None:
         asked = prepared.asked
         self.modeller = prepared.modeller()
-        limits = Limits(seconds=asked.timeout, memory_mib=asked.memory)
-        self.compiler = PassCounter(prepared.target, limits, monitors=folder / MONITORS)
+        self.compiler = PassCounter(prepared.target, _limits(asked), monitors=folder / MONITORS)
 
     def stop(self) -> None:
         self.compiler.stop()
@@ -152,7 +190,7 @@ def begin(
     prepared = prepare(asked)
     for remark in remarks(prepared):
         say(remark)
-    with PassCounter(prepared.target) as counter:  # before there is a folder
+    with compiler_for(prepared) as counter:  # before there is a folder
         versions = counter.start()
     out.mkdir(parents=True, exist_ok=True)
     with (
@@ -170,10 +208,13 @@ def go_on(path: Path, budget: Budget, watch: Watch, jobs: int, say: Say) -> Iter
     prepared = prepare(run.asked)
     if prepared.rules_hash != run.rules_hash:
         raise UsageError(f"{path}: the rules have changed since this run began: begin a new one")
-    with PassCounter(prepared.target) as counter:
+    with compiler_for(prepared) as counter:
         versions = counter.start()
     if versions != run.versions:
-        say(f"the run began with {run.versions}, this is {versions}")
+        raise UsageError(
+            f"{path}: this run is of {_listed(run.versions)}, and the compiler is "
+            f"{_listed(versions)} now: begin a new one"
+        )
     with (
         alone_in(path),
         Store.resume(path) as store,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reprise.campaign.progress import clock
 from reprise.lang.display import counted, printable, shortened
 from reprise.xcheck.run import Tally
-from reprise.xcheck.store import ModelRow
+from reprise.xcheck.store import ModelRow, SetAside
 from reprise.xcheck.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -53,6 +53,12 @@ def _verdicts(tally: Tally) -> list[tuple[Verdict, int]]:
     return [(v, found[v]) for v in Verdict if v in found]
 
 
+def aside_line(aside: SetAside) -> str:
+    """In one line, that there is no model, and of which kind."""
+    which = "no valid model" if aside.valid else "no model violates it"
+    return printable(f"{aside.constraint}: {which}: {shortened(aside.reason, 4 * _TEXT)}")
+
+
 class _News:
     """Which findings have been told: the first of each constraint and verdict."""
 
@@ -90,8 +96,8 @@ class PlainWatch:
             self._last = time.monotonic()
             _say(summary_line(tally))
 
-    def set_aside(self, tally: Tally, constraint: str, reason: str) -> None:
-        _say(printable(f"{constraint}: no model: {shortened(reason, 4 * _TEXT)}"))
+    def set_aside(self, tally: Tally, aside: SetAside) -> None:
+        _say(aside_line(aside))
 
     def ended(self) -> None: ...
 
@@ -126,8 +132,8 @@ class LiveWatch:
         if self._news.is_new(row):
             self._print(row_line(row))
 
-    def set_aside(self, tally: Tally, constraint: str, reason: str) -> None:
-        self._print(printable(f"{constraint}: no model: {shortened(reason, 4 * _TEXT)}"))
+    def set_aside(self, tally: Tally, aside: SetAside) -> None:
+        self._print(aside_line(aside))
 
     def ended(self) -> None:
         if self._live is not None:

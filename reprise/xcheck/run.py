@@ -35,7 +35,7 @@ from reprise.xcheck.passes.compiler import digest
 from reprise.xcheck.passes.interface import Compiler, StageReport
 from reprise.xcheck.pool import Pool
 from reprise.xcheck.store import ModelRow, SetAside, Store
-from reprise.xcheck.verdict import Verdict, outcome
+from reprise.xcheck.verdict import Verdict, is_demand, outcome
 
 VALID_EVERY = 4
 """Every so many choices of a constraint, a valid model comes first."""
@@ -72,7 +72,7 @@ class Watch(Protocol):
 
     def compiled(self, tally: Tally, row: ModelRow) -> None: ...
 
-    def set_aside(self, tally: Tally, constraint: str, reason: str) -> None: ...
+    def set_aside(self, tally: Tally, aside: SetAside) -> None: ...
 
     def ended(self) -> None: ...
 
@@ -295,8 +295,9 @@ class Loop:
             self.store.set_aside(
                 task.constraint, valid=task.valid, at=self.tally.models, reason=reason
             )
-            self._took_aside(SetAside(task.constraint, task.valid, self.tally.models, reason))
-            self.watch.set_aside(self.tally, task.constraint, reason)
+            aside = SetAside(task.constraint, task.valid, self.tally.models, reason)
+            self._took_aside(aside)
+            self.watch.set_aside(self.tally, aside)
             return
         made, report = done.made, done.report
         row = self._row(task, done)
@@ -317,7 +318,8 @@ class Loop:
 
     def _row(self, task: Task, done: Compiled) -> ModelRow:
         made = done.made
-        found = outcome(done.report, valid=task.valid)
+        demand = any(is_demand(self.constraints[name]) for name in made.violated)
+        found = outcome(done.report, valid=task.valid, demand=demand)
         number = self.tally.models
         group = (task.constraint, found.verdict, found.signature)
         count = self.groups.get(group, 0) + 1

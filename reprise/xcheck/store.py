@@ -16,8 +16,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -220,13 +222,8 @@ class Store:
             raise StoreError(f"{path}: there is no run in this folder")
         with _connected(path) as db:
             run = _read(db, path)
-            kept = {m.folder for m in run.models if m.folder}
-            for folder in (path / FINDINGS).iterdir():
-                if folder.name not in kept:
-                    shutil.rmtree(folder)
-            for file in (path / MODELS).iterdir():
-                if file.suffix != ".onnx" or int(file.stem) >= len(run.models):
-                    file.unlink()
+            with _plainly(path):
+                _tidy(run)
             store = cls(path, db)
             store._begin()
             yield store
@@ -296,6 +293,30 @@ class Store:
             self._session = found.lastrowid or 0
 
 
+_UNFINISHED = re.compile(r"(?P<number>\d{8})(\.onnx)?|(\.new-)?\d{8}(\.onnx\.new)?")
+"""Names that :meth:`Store.add` gives; whatever else is in the folders is not ours."""
+
+
+def _tidy(run: XRun) -> None:
+    """Remove what a killed process left that no row names, and make folders that are gone."""
+    kept = {m.folder for m in run.models if m.folder}
+    for name in (MODELS, FINDINGS):
+        (run.path / name).mkdir(exist_ok=True)
+        for entry in (run.path / name).iterdir():
+            match = _UNFINISHED.fullmatch(entry.name)
+            if match is None:
+                continue
+            number = match["number"]
+            if name == MODELS and number is not None and int(number) < len(run.models):
+                continue
+            if name == FINDINGS and entry.name in kept:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -363,39 +384,57 @@ def _read(db: sqlite3.Connection, path: Path) -> XRun:
         seconds = db.execute("SELECT coalesce(sum(seconds), 0) FROM sessions").fetchone()[0]
     asked, rules_hash, versions, started = row
     try:
-        return XRun(
+        run = XRun(
             path,
             Asked.read(asked),
             rules_hash,
-            json.loads(versions),
+            dict(json.loads(versions)),
             started,
             tuple(Declared(*c) for c in constraints),
             tuple(map(_model, models)),
             tuple(SetAside(c, bool(v), at, reason) for c, v, at, reason in aside),
             seconds,
         )
-    except (ValueError, TypeError, KeyError) as error:
+        _verify(run)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{path / STORE}: damaged: {error}") from error
+    return run
+
+
+def _verify(run: XRun) -> None:
+    """Hold rows against the invariants. Raises ValueError."""
+    known = {c.name for c in run.constraints}
+    usage: Counter[str] = Counter()
+    for place, row in enumerate(run.models):
+        if row.number != place:
+            raise ValueError(f"there is no model {place}")
+        if not row.valid:
+            usage[row.constraint] += 1
+        if row.usage != usage[row.constraint] - (not row.valid):
+            raise ValueError(f"model {place} is not the next of `{row.constraint}`")
+    for name in (*(row.constraint for row in run.models), *(a.constraint for a in run.set_aside)):
+        if name not in known:
+            raise ValueError(f"`{name}` is no constraint of the run")
 
 
 def _model(row: Sequence[Any]) -> ModelRow:
     number, constraint, usage, valid, kind, digest, program, verdict, *rest = row
     passes, stage, message, signature, warned, milliseconds, folder, completed, seen = rest
     return ModelRow(
-        number,
+        int(number),
         constraint,
-        usage,
+        int(usage),
         bool(valid),
         kind,
         digest,
         program,
         Verdict(verdict),
-        passes,
+        int(passes),
         stage,
         message,
         signature,
         bool(warned),
-        milliseconds,
+        int(milliseconds),
         folder,
         tuple(json.loads(completed)),
         tuple((name, Seen(found)) for name, found in json.loads(seen).items()),

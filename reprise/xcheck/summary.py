@@ -25,6 +25,13 @@ class Group:
         """The first of its findings."""
         return self.rows[0]
 
+    @property
+    def words(self) -> str:
+        """What happened, for people."""
+        if self.verdict is Verdict.ACCEPTED and all(row.warned for row in self.rows):
+            return "accepted with a warning though a constraint is violated"
+        return self.verdict.words
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:

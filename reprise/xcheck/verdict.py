@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from reprise.lang.declared import Constraint
 from reprise.lang.display import shortened
 from reprise.oracle.crash import normalise
 from reprise.xcheck.passes.interface import Ending, StageReport
@@ -20,6 +21,7 @@ class Verdict(Enum):
     """The outcome of one model, as stored."""
 
     ACCEPTED = "accepted"  # compiled, though a constraint is violated
+    ALLOWED = "allowed"  # compiled, and the constraint that is violated is no demand
     CRASHED = "crashed"
     HANG = "hang"
     MEMORY = "memory"
@@ -53,6 +55,7 @@ _FINDINGS = frozenset(
 )
 _WORDS = {
     Verdict.ACCEPTED: "accepted silently though a constraint is violated",
+    Verdict.ALLOWED: "compiled; the constraint that is violated is no demand",
     Verdict.CRASHED: "crashed",
     Verdict.HANG: "no end within the time limit",
     Verdict.MEMORY: "over the memory limit",
@@ -63,8 +66,10 @@ _WORDS = {
     Verdict.UNSUPPORTED: "valid model not supported",
     Verdict.UNASKED: "not asked",
 }
-_WARNS = re.compile(r"\bexceed|\boverflow|\btoo (large|big)\b|\bout of memory\b", re.I)
-"""Words of a log in which an accepted model's size or type is questioned."""
+_WARNS = re.compile(
+    r"\bexceed|\boverflow|\btoo (large|big)\b|\bout of memory\b|\berror merging shape", re.I
+)
+"""Words of a log in which an accepted model's size, type or shape is questioned."""
 _INTERNAL = frozenset(
     {
         *("AssertionError", "AttributeError", "IndexError", "InternalError", "KeyError"),
@@ -91,13 +96,22 @@ class Outcome:
     seconds: float
 
 
-def outcome(report: StageReport, *, valid: bool) -> Outcome:
-    """What a stage report means for a model that is valid, or violates a constraint."""
+def is_demand(constraint: Constraint) -> bool:
+    """Whether a compiler has to reject what violates a constraint. What is mined or written with
+    less than high confidence only says where compilers may go wrong."""
+    return not {"low", "medium"} & set(constraint.meta.get("confidence", ()))
+
+
+def outcome(report: StageReport, *, valid: bool, demand: bool = True) -> Outcome:
+    """What a stage report means for a model that is valid, or violates a constraint. ``demand``:
+    see :func:`is_demand`."""
     failure = report.failure
     unsupported = failure is not None and failure.unsupported
     match report.ending:
+        case Ending.ACCEPTED if valid:
+            verdict = Verdict.COMPILED
         case Ending.ACCEPTED:
-            verdict = Verdict.COMPILED if valid else Verdict.ACCEPTED
+            verdict = Verdict.ACCEPTED if demand else Verdict.ALLOWED
         case Ending.REJECTED if valid:
             verdict = Verdict.UNSUPPORTED if unsupported else Verdict.VALID_REJECTED
         case Ending.REJECTED:

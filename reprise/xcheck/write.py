@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reprise.facts.errors import ModelError
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lower.onnx import DEFAULT_OPSET, to_onnx
 from reprise.lower.onnx.support import unsupported
@@ -46,7 +47,7 @@ def write_invalid(graph: Graph, valid: Graph) -> bytes:
     before = {node.name: _operands(node) for node in valid.nodes}
     for node in graph.nodes:
         wanted = _operands(node)
-        results = [t.name for t in node.outputs if t is not None]
+        results = ["" if t is None else t.name for t in node.outputs]
         parts = (node.name, f"{node.name}/")
         written = [n for n in model.graph.node if n.name == parts[0] or n.name.startswith(parts[1])]
         if len(written) != 1:
@@ -79,11 +80,17 @@ def onnx_refuses(model: bytes) -> str | None:
 
 def read_model(model: bytes) -> Graph:
     """The graph in a serialised model. Raises ModelError."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from onnx import ModelProto
 
     from reprise.facts.onnx_import import Limits, import_model
 
-    return import_model(ModelProto.FromString(model), Path("model.onnx"), Limits())
+    where = Path("model.onnx")
+    try:
+        proto = ModelProto.FromString(model)
+    except DecodeError as error:
+        raise ModelError(where, f"not an ONNX model: {error}") from error
+    return import_model(proto, where, Limits())
 
 
 def _operands(node: Node) -> list[str]:

@@ -10,7 +10,9 @@ import onnx
 import pytest
 
 from reprise.data import data_path
+from reprise.facts.errors import ModelError
 from reprise.lang.ruleset import load_rules, load_text
+from reprise.xcheck.behaviour import Seen
 from reprise.xcheck.device import device
 from reprise.xcheck.models import Kind, Made, Modeller, NotMade
 from reprise.xcheck.write import read_model
@@ -263,3 +265,55 @@ def test_a_compiler_of_another_language_is_given_models_that_signatures_accept()
     assert isinstance(maker.violating("two", Random(0)), NotMade)
     found = maker.violating("fits", Random(0))
     assert isinstance(found, Made) and found.kind is Kind.TYPED
+
+
+WORDS = {
+    "detect_negative": "n = is_inf(x) } require n.detect_negative == true",
+    "detect_positive": "n = is_inf(x) } require n.detect_positive == true",
+    "mode": "n = resize(x, ...) } require n.mode == linear",
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_attributes_that_are_no_numbers_are_violated_and_kept_too(name: str, seed: int) -> None:
+    text = "".join(
+        f"constraint c_{key} : parameter_bound on {{ {rule}\n" for key, rule in WORDS.items()
+    )
+    maker = modeller(text)
+    bad, good = (
+        maker.violating(f"c_{name}", Random(seed)),
+        maker.valid(f"c_{name}", Random(seed)),
+    )
+    assert isinstance(bad, Made) and bad.violated == {f"c_{name}"}
+    assert isinstance(good, Made) and good.violated == frozenset()
+
+
+@pytest.mark.parametrize("operator, most", [("topk", 2), ("split", 3), ("relu", 1)])
+def test_too_many_results_are_that_many_in_the_file(operator: str, most: int) -> None:
+    text = f"constraint c : cardinality on {{ n = {operator}(...) }} require results(n) <= {most}\n"
+    maker = modeller(text)
+    seen = 0
+    for seed in range(4):
+        found = maker.violating("c", Random(seed), seed)
+        if isinstance(found, Made):
+            seen += 1
+            assert len(proto(found).graph.node[0].output) > most
+    assert seen
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_kind_of_model_violates_the_constraint_as_it_is_read(seed: int) -> None:
+    """Unless no graph can be read from it."""
+    rules = load_rules([data_path("rules/constraints"), data_path("rules/hardware")])
+    maker = Modeller(rules, rules.constraints, device(rules, "h100_80gb"))
+    for name in ("onnx_add_arity", "onnx_conv_arity", "onnx_conv_pads", "onnx_softmax_axis"):
+        found = maker.violating(name, Random(seed), seed)
+        assert isinstance(found, Made), str(found)
+        try:
+            graph = read_model(found.model)
+        except ModelError:
+            continue
+        judge = maker.judge_for(graph)
+        read = dict(judge.vector(graph, judge.judge(graph)))
+        assert read.get(name) is not Seen.SATISFIED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -22,8 +24,9 @@ from reprise.lang.diagnostics import RulesError
 from reprise.patterns.check import UsageError
 from reprise.targets.discover import TargetError
 from reprise.xcheck.open import begin, go_on
+from reprise.xcheck.progress import PlainWatch
 from reprise.xcheck.run import Budget, End, Tally, Watch
-from reprise.xcheck.store import Asked, ModelRow, XRun
+from reprise.xcheck.store import Asked, ModelRow, SetAside, XRun
 from reprise.xcheck.summary import as_json, summarise
 from reprise.xcheck.verdict import Verdict
 from tests.conftest import ROOT
@@ -41,7 +44,7 @@ class Silent:
 
     def compiled(self, tally: Tally, row: ModelRow) -> None: ...
 
-    def set_aside(self, tally: Tally, constraint: str, reason: str) -> None: ...
+    def set_aside(self, tally: Tally, aside: SetAside) -> None: ...
 
     def ended(self) -> None: ...
 
@@ -385,3 +388,107 @@ def test_rules_that_do_not_load_are_told(tmp_path: Path) -> None:
     rules.write_text("constraint c : resource on { n = nosuch(x) } require x.rank == 1\n")
     with pytest.raises(RulesError):
         run(tmp_path / "run", Budget(models=1), asked(rules))
+
+
+def test_descriptions_that_disagree_about_the_device_are_told(tmp_path: Path) -> None:
+    other = tmp_path / "other.rules"
+    other.write_text("hw(board, dram_bytes, 1_048_577).\n")
+    with pytest.raises(UsageError, match=r"1048576 \(.*picky.rules:28\).*1048577 .*other.rules:1"):
+        run(tmp_path / "run", Budget(models=1), asked(hardware=(str(other),)))
+    assert not (tmp_path / "run").exists()
+
+
+def test_too_little_memory_to_start_is_told_before_there_is_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="1 MiB"):
+        run(tmp_path / "run", Budget(models=1), asked(memory=1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_constraints_that_lack_one_fact_are_told_in_one_line(tmp_path: Path) -> None:
+    rules = tmp_path / "many.rules"
+    text = RULES.read_text().replace("hw(board, dram_bytes, 1_048_576).", "")
+    more = "".join(
+        f"constraint r{i} : resource on {{ n = neg(x) }} require x.bytes <= device(dram_bytes)\n"
+        for i in range(50)
+    )
+    rules.write_text(text + more)
+    said: list[str] = []
+    run(tmp_path / "run", Budget(models=1), asked(rules, device=None), said=said)
+    assert len([line for line in said if "dram_bytes" in line]) == 1
+
+
+def test_another_version_of_the_compiler_does_not_go_on_with_a_run(tmp_path: Path) -> None:
+    target = tmp_path / "picky.py"
+    target.write_text(PICKY.read_text())
+    what = replace(asked(), target=str(target))
+    run(tmp_path / "run", Budget(models=2), what)
+    target.write_text(PICKY.read_text().replace('"1.0"', '"1.1"'))
+    with pytest.raises(UsageError, match=r"picky 1\.0.*picky 1\.1"):
+        resume(tmp_path / "run", Budget(models=4))
+
+
+def test_an_attribute_that_is_violated_is_shown(tmp_path: Path) -> None:
+    rules = tmp_path / "pads.rules"
+    rules.write_text(
+        "constraint pads : parameter_bound on { n = conv2d(_, _, ...) } require n.pads[0] >= 0\n"
+    )
+    run(tmp_path / "run", Budget(), asked(rules, device=None))
+    (row,) = rows(tmp_path / "run", "pads")
+    assert re.search(r"pads=\(-\d+", row.program)
+
+
+def test_what_no_model_was_found_for_says_of_which_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "both.rules"
+    rules.write_text(
+        "constraint le : parameter_bound on { n = relu(x) where x.rank == 1 }"
+        " require x.dim[0] <= 4\n"
+        "constraint ge : parameter_bound on { n = relu(x) where x.rank == 1 }"
+        " require x.dim[0] >= 5\n"
+    )
+    run(tmp_path / "run", Budget(), asked(rules, device=None), watch=PlainWatch(tmp_path))
+    said = capsys.readouterr().err
+    assert said.count("le: no valid model: ") == said.count("ge: no valid model: ") == 1
+    assert "no model violates it" not in said
+
+
+DAMAGE = {
+    "a row is gone": "DELETE FROM models WHERE number = 3",
+    "a constraint is unknown": "UPDATE models SET constraint_name = 'zzz' WHERE number = 3",
+    "what held is a list": "UPDATE models SET seen = '[1]' WHERE number = 3",
+    "passes are a word": "UPDATE models SET passes = 'many' WHERE number = 3",
+    "a verdict is unknown": "UPDATE models SET verdict = 'maybe' WHERE number = 3",
+    "a usage is wrong": "UPDATE models SET usage = usage + 900 WHERE number = 3",
+    "what was asked is no JSON": "UPDATE run SET asked = '{'",
+    "versions are a number": "UPDATE run SET versions = '3'",
+    "a table is gone": "DROP TABLE models",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_store_is_told(found: Path, tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "run"
+    shutil.copytree(found, path)
+    with contextlib.closing(sqlite3.connect(path / "store.sqlite")) as db:
+        db.execute("PRAGMA foreign_keys = OFF")
+        db.execute(DAMAGE[damage])
+        db.commit()
+    with pytest.raises(StoreError, match=r"store\.sqlite"):
+        XRun.open(path)
+
+
+def test_folders_that_are_gone_are_made_again_and_others_files_stay(
+    found: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "run"
+    shutil.copytree(found, path)
+    shutil.rmtree(path / "models")
+    (path / "findings" / "notes.txt").write_text("mine")
+    (path / "findings" / "kept").mkdir()
+    resume(path, Budget(models=61))
+    assert (path / "findings" / "notes.txt").read_text() == "mine"
+    assert (path / "findings" / "kept").is_dir()
+    shutil.rmtree(path / "findings")
+    resume(path, Budget(models=62))
+    assert len(XRun.open(path).models) == 62

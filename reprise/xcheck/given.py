@@ -1,0 +1,100 @@
+"""Models that are there already: what they violate, and what a compiler makes of them.
+
+The loop makes its models itself; here are those of a paper, a bug report or another fuzzer, as ONNX
+or as text (``.uir``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from reprise.facts.errors import ModelError
+from reprise.lang.declared import Constraint
+from reprise.patterns.check import UsageError
+from reprise.uir.text import parse_uir
+from reprise.xcheck.findings import source_of
+from reprise.xcheck.judge import Judgement
+from reprise.xcheck.models import Modeller
+from reprise.xcheck.passes.interface import Compiler
+from reprise.xcheck.verdict import Outcome, Verdict, is_demand, outcome
+from reprise.xcheck.write import Unwritten, onnx_refuses, read_model, write
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A model that was given. ``violated``: constraints, and ``possible``: those that it may
+    violate, as far as it leaves types open; ``unread``: why no graph can be read from it, so that
+    nothing is known of either."""
+
+    path: Path
+    violated: tuple[Constraint, ...]
+    possible: tuple[Constraint, ...]
+    unread: str | None
+    outcome: Outcome
+
+
+def examine(paths: Sequence[Path], modeller: Modeller, compiler: Compiler) -> Iterator[Given]:
+    """Judge and compile models, one after another. Raises OSError, RulesError or UsageError for
+    a file that cannot be read or has no form as ONNX."""
+    for path in paths:
+        data = _model(path, modeller)
+        unread, judgement = None, Judgement(frozenset(), frozenset())
+        try:
+            graph = read_model(data)
+            judgement = modeller.judge_for(graph).judge(graph)
+        except ModelError as error:
+            unread = str(error)
+        known = modeller.constraints.items()
+        yield Given(
+            path,
+            tuple(c for name, c in known if name in judgement.violated),
+            tuple(c for name, c in known if name in judgement.possible),
+            unread,
+            _outcome(data, modeller, compiler, judgement, unread),
+        )
+
+
+def _outcome(
+    data: bytes, modeller: Modeller, compiler: Compiler, judgement: Judgement, unread: str | None
+) -> Outcome:
+    """A rejection is one of a valid model only if nothing speaks against it, and acceptance is
+    silent only of a model that certainly violates something."""
+    wrong = judgement.violated or judgement.possible or unread
+    found = outcome(
+        compiler.compile(data),
+        valid=not wrong and onnx_refuses(data) is None,
+        demand=any(is_demand(modeller.constraints[name]) for name in judgement.violated),
+    )
+    if found.verdict is Verdict.ALLOWED and not judgement.violated:
+        return replace(found, verdict=Verdict.COMPILED)
+    return found
+
+
+def _model(path: Path, modeller: Modeller) -> bytes:
+    if path.suffix != ".uir":
+        return path.read_bytes()
+    graph = parse_uir(path.read_text("utf-8"), str(path), modeller.signatures)
+    try:
+        return write(graph)
+    except Unwritten as error:
+        raise UsageError(f"{path}: {error}") from error
+
+
+def as_json(given: Given) -> dict[str, Any]:
+    """A model for tools; a stable form."""
+    found = given.outcome
+    return {
+        "model": str(given.path),
+        "violated": [{"constraint": c.name, "from": source_of(c)} for c in given.violated],
+        "possibly_violated": [{"constraint": c.name, "from": source_of(c)} for c in given.possible],
+        "unread": given.unread,
+        "verdict": found.verdict.value,
+        "finding": found.verdict.is_finding,
+        "passes": found.passes,
+        "stage": found.stage,
+        "message": found.message,
+        "warned": found.warned,
+    }

@@ -1,0 +1,86 @@
+"""Models that are given: what they violate and what a compiler makes of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, environment
+from tests.forking import forked
+
+HERE = Path(__file__).parent
+PICKY = ["--target", str(HERE / "picky.py"), "--rules", str(HERE / "picky.rules")]
+Done = subprocess.CompletedProcess[str]
+
+FINE = "x: float32[4]\ny: float32[4]\nn = add(x, y)\noutput n\n"
+LARGE = "x: float32[1048576, 4096]\ny: float32[1048576, 4096]\nn = add(x, y)\noutput n\n"
+DEADLY = "x: float32[13]\nn = abs(x)\noutput n\n"
+
+
+def compiled(folder: Path, *arguments: str) -> Done:
+    return forked(["xcheck", "compile", *arguments], folder, environment(), 120)
+
+
+def put(folder: Path, **models: str) -> list[str]:
+    for name, text in models.items():
+        (folder / f"{name}.uir").write_text(text)
+    return [f"{name}.uir" for name in models]
+
+
+def test_each_model_is_told_with_what_it_violates_and_how_far_it_got(tmp_path: Path) -> None:
+    done = compiled(tmp_path, *put(tmp_path, fine=FINE, large=LARGE, deadly=DEADLY), *PICKY)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.splitlines() == [
+        "fine.uir: valid model compiled, at the end (4 passes)",
+        "large.uir: accepted silently though a constraint is violated, at the end (4 passes)",
+        "    violates add_fits (picky.py:5)",
+        "deadly.uir: crashed, in codegen (3 passes)",
+        "    SIGSEGV",
+        "    violates never_13 (picky.py:6)",
+    ]
+
+
+def test_what_is_found_can_be_had_as_json(tmp_path: Path) -> None:
+    done = compiled(tmp_path, *put(tmp_path, large=LARGE), *PICKY, "--format", "json")
+    (model,) = json.loads(done.stdout)["models"]
+    assert model["violated"] == [{"constraint": "add_fits", "from": "picky.py:5"}]
+    assert (model["verdict"], model["finding"], model["passes"]) == ("accepted", True, 4)
+
+
+@pytest.mark.parametrize(
+    "name, data, message",
+    [
+        ("broken.onnx", b"\xff\x00garbage", "no constraint was looked at"),
+        ("broken.uir", b"x: float32[", "broken.uir:1"),
+    ],
+)
+def test_a_file_that_is_no_model_is_told(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    done = compiled(tmp_path, name, *PICKY)
+    assert message in done.stdout + done.stderr and "internal fault" not in done.stderr
+
+
+def test_what_violates_a_constraint_that_is_no_demand_is_no_finding(tmp_path: Path) -> None:
+    rules = (HERE / "picky.rules").read_text()
+    (tmp_path / "own.rules").write_text(
+        rules.replace('from: "picky.py:5"', 'from: "picky.py:5"\n    confidence: low')
+    )
+    done = compiled(tmp_path, *put(tmp_path, large=LARGE), *PICKY[:2], "--rules", "own.rules")
+    assert done.returncode == 0, done.stderr
+    assert "no demand" in done.stdout and "violates add_fits" in done.stdout
+
+
+def test_the_second_papers_models_are_accepted_by_onnxruntime() -> None:
+    models = sorted((ROOT / "examples" / "xcheck").glob("*.uir"))
+    options = ["--target", "onnxruntime", "--device", "h100_80gb", "--format", "json"]
+    done = compiled(ROOT, *map(str, models), *options)
+    told = {Path(m["model"]).stem: m for m in json.loads(done.stdout)["models"]}
+    assert told["add_32"]["verdict"] == "compiled"
+    for name in ("add_302492402", "add_10048934087", "sub_300000000"):
+        assert told[name]["verdict"] == "accepted"
+        assert [v["constraint"] for v in told[name]["violated"]] == [f"input_size_{name[:3]}"]
