@@ -1,0 +1,88 @@
+"""The rules about sparse tensor compilers against these compilers: what a rule is about really
+fails so, and a kernel that is nearly the same does not.
+
+Needs interpreters that have them: ``REPRISE_TENSORA_PYTHON`` (tensora 0.6.0),
+``REPRISE_FINCH_PYTHON`` (finch-tensor 0.7.0), ``REPRISE_TORCH_PYTHON`` (torch 2.13.0)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import pytest
+
+from reprise.einsum.filing import KnownKernels, bug_files
+from reprise.einsum.oracle import KernelOracle
+from reprise.einsum.testing import REFERENCE, KernelTest, alone
+from reprise.einsum.text import parse
+from reprise.einsum.translate.backends import BACKENDS
+from reprise.einsum.translate.script import script
+from reprise.oracle.verdict import Verdict
+from reprise.targets.discover import parse_target
+from reprise.targets.process import Limits, TargetProcess
+
+PYTHONS = {
+    "tensora": "REPRISE_TENSORA_PYTHON",
+    "finch": "REPRISE_FINCH_PYTHON",
+    "torch-sparse": "REPRISE_TORCH_PYTHON",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel, and the rule that it is filed under; None if its target is right about it."""
+
+    target: str
+    text: str
+    rule: str | None
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.text}"
+
+
+B = "uniform(density=0.6, seed=1)"
+C = "uniform(density=0.6, seed=2)"
+CASES = [
+    Case("tensora", f"A(i,j,k) = B(i,j,k) where A: ddd:1,2,0, B: sss {B}",
+         "tensora_cyclic_order"),
+    Case("tensora", f"A(i,j,k) = B(i,j,k) where A: sss:2,1,0, B: sss:2,1,0 {B}", None),
+    Case("finch", "A() = B(i) * C(i) where B: d full(seed=1), C: d full(seed=2)",
+         "finch_scalar_output"),
+    Case("finch", f"A(i) = B(i,j) * C(j) where B: dd {B}, C: d {C}", None),
+    Case("finch", f"A(i,k) = B(i,j) * C(k,j) where B: ds {B}, C: ds {C}",
+         "finch_sparse_intersection"),
+    Case("finch", f"A(i,k) = B(i,j) * C(j,k) where B: ds {B}, C: ds {C}", None),
+    Case("torch-sparse",
+         f"A(i,k) = B(i,j) * C(j,k) where A: ss, B: ds:1,0 {B}, C: ds:1,0 {C}",
+         "torch_csc_product"),
+    Case("torch-sparse",
+         f"A(i,k) = B(i,j) * C(j,k) where B: ds:1,0 {B}, C: ds:1,0 {C}", None),
+    Case("torch-sparse", f"A(i,j) = B(i,j) + C(i,j) where B: sd {B}, C: sd {C}",
+         "torch_sum_of_blocks"),
+    Case("torch-sparse", f"A(i,j) = B(i,j) + C(i,j) where B: sd {B}, C: ss {C}",
+         "torch_sum_of_layouts"),
+    Case("torch-sparse", f"A(i,j) = B(i,j) + C(i,j) where B: sd {B}, C: dd {C}",
+         "torch_blocks_and_dense"),
+    Case("torch-sparse", f"A(i,j) = B(i,j) + C(i,j) where B: ds {B}, C: ds {C}", None),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_kernel_is_what_the_rules_say(case: Case) -> None:
+    python = os.environ.get(PYTHONS[case.target])
+    if python is None:
+        pytest.skip(f"{PYTHONS[case.target]} names no interpreter")
+    backend = BACKENDS[case.target]
+    kernel = parse(case.text).kernel()
+    test = KernelTest("case", {REFERENCE: alone(kernel)})
+    model = script(backend.translator, {REFERENCE: (kernel,)})
+    with TargetProcess(parse_target(f"{case.target}@{python}"), Limits(seconds=100)) as process:
+        examination = KernelOracle(backend)(test, model, process)
+    known = KnownKernels(case.target, bug_files(case.target))()
+    verdict = examination.judgement.verdict
+    if case.rule is None:
+        assert verdict is Verdict.OK
+        assert known.matches((kernel,)) == ()
+    else:
+        assert known.file(examination.judgement, known.matches(examination.shown)) == case.rule
