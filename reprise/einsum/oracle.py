@@ -40,6 +40,8 @@ from reprise.targets.process import Jobs
 SCRIPT = "einsum_script.py"
 """What tracebacks in the worker call the script (``targets/shared/kernel_runner.py``)."""
 _OURS = (SCRIPT, "kernel_runner.py")
+_NOTE = re.compile(r"\s*note: .*", re.DOTALL)
+"""Where MLIR goes on to print the operation that a message is about."""
 _TYPES = re.compile(r"'!?[\w.]+<[^']*'(?:, '!?[\w.]+<[^']*')*")
 """Types in a message of MLIR: shapes and encodings say nothing about the defect."""
 
@@ -182,7 +184,7 @@ class KernelOracle:
         """An exception that the target does not declare."""
         variant = test.variants[name]
         theirs = tuple(f for f in failure.frames if not f.startswith(_OURS))
-        message = _TYPES.sub("'TYPES'", failure.message)
+        message = _TYPES.sub("'TYPES'", _NOTE.sub("", failure.message))
         crash = crash_of(replace(failure, frames=theirs, message=message))
         said = " ".join(failure.message.split())[:200]
         evidence = {

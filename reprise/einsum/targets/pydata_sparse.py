@@ -20,3 +20,4 @@ class Runner(KernelRunner):  # type: ignore[misc]
     """Evaluates with ``sparse.einsum``."""
 
     packages = ("sparse", "numba", "scipy")
+    unsupported_texts = ("requires zero fill values",)

@@ -20,6 +20,7 @@ def entries(result, *sides):
         result = result.reshape(int(np.prod(sides[0])), int(np.prod(sides[1])))
     coo = scipy.sparse.coo_array(result)
     coo.sum_duplicates()
+    coo.eliminate_zeros()  # blocks store zeros, also between what different batches stand for
     return unravelled(coo.row, coo.col, coo.data, *sides)
 '''
 )
