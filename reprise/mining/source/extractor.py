@@ -17,11 +17,17 @@ from typing import Any
 
 from reprise.data import data_path, data_root
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
+from reprise.lang.display import printable
+from reprise.lang.ruleset import load_text
+from reprise.lang.source import read_source
 from reprise.lang.symbols import suggest
 
 FILE = "extractor.toml"
 COMMON = "_common"
 """The folder of the queries that all extractors share."""
+
+MOST_NAMES = 1000
+"""In one keyword set; every call in a checkout is held against them."""
 
 LANGUAGES = ("python", "cpp")
 PASSES = ("function", "class", "file")
@@ -83,7 +89,7 @@ def load_extractor(which: str) -> Extractor:
     Raises RulesError: there is none, or its file is wrong (told with its place).
     """
     path = _find(which)
-    text = path.read_text(encoding="utf-8")
+    text = read_source(path).removeprefix("\ufeff")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -136,7 +142,7 @@ class _Reader:
             pass_named_by=pass_named_by,
             keywords=keywords,
             values={name: self._roles(name) for name in self.table("values")},
-            device=self._texts("device"),
+            device=self._device(),
             operators=self._texts("operators"),
             queries={language: self._queries(language) for language in languages},
             path=self.path,
@@ -169,6 +175,11 @@ class _Reader:
         value = self.table(key)[name]
         if not self._are_names(value):
             raise self.wrong(f"`{key}.{name}` is a list of strings", name)
+        if len(value) > MOST_NAMES:
+            raise self.wrong(f"`{key}.{name}` has more than {MOST_NAMES:,} names", name)
+        odd = next((word for word in value if not word.isprintable()), None)
+        if odd is not None:
+            raise self.wrong(f"`{key}.{name}`: `{printable(odd)}` is no name", name)
         return tuple(value)
 
     def _roles(self, function: str) -> Mapping[str, str]:
@@ -184,6 +195,23 @@ class _Reader:
         for name, value in table.items():
             if not isinstance(value, str):
                 raise self.wrong(f"`{key}.{name}` is a string", name)
+        return table
+
+    def _device(self) -> Mapping[str, str]:
+        """Each must be an expression: it goes into what is written as it is."""
+        table = self._texts("device")
+        lines = []
+        for number, (name, meaning) in enumerate(table.items()):
+            if "\n" in meaning:
+                raise self.wrong(f"`device.{name}` is one line", name)
+            asserted = f'assert ({meaning}) == value("x")'
+            lines.append(f'monitor m{number} : execution_safety on pass "p" {{ {asserted} }}')
+        try:
+            load_text("\n".join(lines))
+        except RulesError as error:
+            first = error.diagnostics[0]
+            name = list(table)[first.span.line - 1]
+            raise self.wrong(f"`device.{name}`: {first.message}", name) from None
         return table
 
     @staticmethod

@@ -121,7 +121,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
         out.append(
             {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(piece, re.escape(piece))
         )
-    return re.compile("".join(out))
+    return re.compile("".join(out), re.DOTALL)
 
 
 _MARKS = (

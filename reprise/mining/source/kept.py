@@ -36,8 +36,10 @@ class Kept:
 
     def facts(self) -> dict[str, tuple[str, FileFacts]]:
         """By path: the digest of a file's content, and its facts."""
-        reads, files = _read(self._facts) or ("", {})
-        return files if reads == self._reads else {}
+        match _read(self._facts):
+            case reads, dict() as files if reads == self._reads:
+                return files
+        return {}
 
     def keep_facts(self, files: Mapping[str, tuple[str, FileFacts]]) -> None:
         """For later runs; a failure is no error."""
@@ -53,8 +55,10 @@ class Kept:
 
     def result(self, key: str) -> Any:
         """The last result, if it has this key; else None."""
-        found = _read(self._result)
-        return found[1] if found is not None and found[0] == key else None
+        match _read(self._result):
+            case known, result if known == key:
+                return result
+        return None
 
     def keep_result(self, key: str, result: object) -> None:
         """For later runs; a failure is no error."""

@@ -17,6 +17,7 @@ import tree_sitter_python
 from tree_sitter import Language, Node, Query, QueryCursor, QueryError
 
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
+from reprise.lang.source import read_source
 from reprise.lang.symbols import suggest
 from reprise.mining.source.extractor import Extractor
 from reprise.mining.source.syntax import MOST_DEPTH
@@ -118,7 +119,7 @@ def _values(texts: Sequence[str]) -> dict[str, dict[str, str]]:
 def _filled(path: Path, extractor: Extractor) -> str:
     """The text of a query file with names for ``$NAME``; lines and columns stay as they are as far
     as possible: patterns that are left out become blank."""
-    text = path.read_text(encoding="utf-8")
+    text = read_source(path)
     known = {**extractor.keywords, "called": tuple(sorted(called(extractor)))}
     out = []
     for pattern in _patterns(text):

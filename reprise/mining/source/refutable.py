@@ -23,7 +23,7 @@ def decided(assertions: Iterable[str]) -> set[str]:
     suspects = sorted({text for text in assertions if _suspect(text)})
     cache = cache_folder() / _FILE
     try:
-        known: dict[str, bool] = pickle.loads(cache.read_bytes())
+        known: dict[str, bool] = dict(pickle.loads(cache.read_bytes()))
     except Exception:  # a cache that cannot be read is none
         known = {}
     fresh = [text for text in suspects if text not in known]

@@ -467,15 +467,18 @@ class _Site:
     def _compared(self, macro: str) -> None:
         """``ICHECK_EQ(left, right)``."""
         notes = Translation()
-        operator = _COMPARISONS[macro.rpartition("_")[2]]
-        left, right = (self.match.captures[side][0] for side in ("left", "right"))
+        operator = _COMPARISONS.get(macro.rpartition("_")[2])
+        sides = [self.match.captures.get(side) for side in ("left", "right")]
+        if operator is None or not sides[0] or not sides[1]:
+            return  # a query of the extractor's own that says less than ours
+        left, right = sides[0][0], sides[1][0]
         try:
-            sides = self.reader.expression(left, notes), self.reader.expression(right, notes)
+            both = self.reader.expression(left, notes), self.reader.expression(right, notes)
         except Untranslatable as error:
             self.add("untranslated", "condition", flat(self.node)[:MOST_TEXT], str(error))
             return
         notes.operators.add(operator)
-        self._condition(ast.Comparison(sides, (operator,)), notes)
+        self._condition(ast.Comparison(both, (operator,)), notes)
 
     def _condition(self, condition: ast.Condition, notes: Translation) -> None:
         found = shown(condition)
