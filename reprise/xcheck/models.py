@@ -260,11 +260,11 @@ class _Search:
         if not self._found:
             operators = ", ".join(sorted(self._operators())) or "any"
             return NotMade(f"no program was found that its guard matches (operators: {operators})")
-        if self.clashes and not self.unproved:
+        if self.clashes and not self.unproved and not self.unwritten:
             least = min(self.clashes, key=len)
             return NotMade("nothing violates it alone; these clash", least)
         if self.unwritten:
-            return NotMade(f"what violates it cannot be written: {next(iter(self.unwritten))}")
+            return NotMade(f"none can be written: {next(iter(self.unwritten))}")
         return NotMade("nothing was found that violates it alone")
 
     def _operators(self) -> set[str]:
@@ -433,7 +433,7 @@ class _Search:
         except Unwritten as error:
             self.unwritten[str(error)] = None
             return None
-        if not self._says_the_same(model, kind):
+        if kind in (Kind.VALID, Kind.TYPED) and not self._says_the_same(model, kind):
             self.unwritten["ONNX says it with other operators"] = None
             return None
         if kind in (Kind.VALID, Kind.TYPED):  # a signature may say less than ONNX does
@@ -448,21 +448,16 @@ class _Search:
 
     def _says_the_same(self, model: bytes, kind: Kind) -> bool:
         """Whether the model as it is read again violates what it was made for: some operators are
-        written as several others, of which the constraint may say nothing. Where a signature is
-        contradicted, no graph may be read from it, or none that the guard matches in; but where it
-        matches, the constraint must not hold."""
-        name, invalid = self.constraint.name, kind in (Kind.UNTYPED, Kind.RESHAPED)
+        written as several others, of which the constraint may say nothing. (Of what contradicts a
+        signature, reading may drop just that: a declared type, a result too many.)"""
         try:
             graph = read_model(model)
-            judge = self.maker.judge_for(graph)
-            read = judge.judge(graph)
+            read = self.maker.judge_for(graph).judge(graph)
         except ModelError:
-            return invalid
+            return False
         if kind is Kind.VALID:
             return not read.violated
-        if name in read.violated | read.possible:
-            return True
-        return invalid and name not in dict(judge.vector(graph, read))
+        return self.constraint.name in read.violated | read.possible
 
     def _asked(self, graph: Graph, kind: Kind) -> Asked:
         constraint = self.constraint
