@@ -316,6 +316,8 @@ class _Page:
         if self._left <= 0:
             return None, f"Left out to keep this page small: see {relative(folder, self.run)}."
         path = folder / "program.uir"
+        if _kernel(folder).is_file():  # there is no graph to draw
+            return None, ""
         try:
             return parse_uir(path.read_text("utf-8"), str(path), self._signatures), ""
         except (OSError, ValueError) as error:
@@ -342,7 +344,11 @@ class _Page:
         found = [tag("p", problem, class_="soft small")] if problem else []
         if self._left <= 0:
             return found
-        program = _text(folder / "program.uir") if graph is None else print_uir(graph, limit=_FEW)
+        if graph is not None:
+            program = print_uir(graph, limit=_FEW)
+        else:
+            kernel = _kernel(folder)
+            program = _text(kernel if kernel.is_file() else folder / "program.uir")
         for title, name, text in (
             ("Program text", "program", program),
             ("Reproducer", "repro", _text(folder / "repro.py")),
@@ -378,6 +384,11 @@ class _Page:
 
 
 # --- pieces --------------------------------------------------------------------------------------
+
+
+def _kernel(folder: Path) -> Path:
+    """Where a finding about an einsum kernel has it."""
+    return folder / "kernel.json"
 
 
 def _text(file: Path) -> str:

@@ -192,7 +192,10 @@ class _Parts:
 
     def attached(self) -> tuple[str, ...]:
         """The files to attach: what the script reads, and what people can look at."""
-        wanted = ("repro.py", "model.onnx", "model.py", "inputs.npz", "target.py", "program.uir")
+        wanted = (
+            *("repro.py", "model.onnx", "model.py", "inputs.npz", "target.py", "program.uir"),
+            "kernel.json",
+        )
         return tuple(name for name in wanted if (self.item.folder / name).is_file())
 
     # --- one line ---------------------------------------------------------------------------------
