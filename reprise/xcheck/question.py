@@ -188,15 +188,17 @@ class _Question:
     def _type(self, tensor: Tensor) -> TensorType:
         """The tensor's type in terms; a stored value keeps the type that it has."""
         known = tensor.type
-        if known.shape is None or known.dtype is None or tensor.value is not None:
+        if known.dtype is None or tensor.value is not None:
             return known
         maker = tensor.producer
         computed = maker is not None and maker.name not in self.untyped
         shape = self.drawn.shapes.get(tensor.name, known.shape)
-        extents = tuple(
-            self._number(f"{tensor.name}.{axis}", extent, "extent", preferred=not computed)
-            for axis, extent in enumerate(shape)
-        )
+        extents = None  # where a signature leaves the result's shape open
+        if shape is not None:
+            extents = tuple(
+                self._number(f"{tensor.name}.{axis}", extent, "extent", preferred=not computed)
+                for axis, extent in enumerate(shape)
+            )
         dtype = self.drawn.dtypes.get(tensor.name, (known.dtype,))
         word = self._word(f"{tensor.name}.dtype", dtype, preferred=not computed)
         return TensorType(word, extents)

@@ -320,3 +320,17 @@ def test_a_declared_type_that_contradicts_the_operator_is_found() -> None:
     (result,) = proto(found).graph.output
     (source,) = proto(found).graph.input
     assert result.type.tensor_type.elem_type != source.type.tensor_type.elem_type
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_results_type_is_found_though_its_shape_is_not_known(seed: int) -> None:
+    text = (
+        "op onnx.AffineGrid(theta: T1[...], size: T2[...]) -> T1[...] {\n"
+        "  category mined\n  where T1 in {float32, float64}, T2 in {int64}\n}\n"
+        "constraint known : data_representation on { n = onnx.AffineGrid(x, ...) }"
+        " require x.dtype in {float32, float64}\n"
+        "constraint equal : data_representation on { n = onnx.AffineGrid(x, ...) }"
+        " require n.dtype == x.dtype\n"
+    )
+    found = made(text, "known", 1, seed)
+    assert found.violated == {"known"}
