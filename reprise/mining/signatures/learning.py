@@ -17,6 +17,7 @@ from random import Random
 from reprise.lang import ast
 from reprise.lang.format import format_text
 from reprise.lang.parse import parse_file
+from reprise.mining.signatures.examples import examples, refused
 from reprise.mining.signatures.fit import ResultShape, first_hypothesis, result_shapes
 from reprise.mining.signatures.hypothesis import Hypothesis
 from reprise.mining.signatures.reading import Unusable, in_uir, read
@@ -114,6 +115,9 @@ def learn(decl: ast.OpDecl, seed: int = 0, effort: Effort | None = None) -> Lear
         made = replace(made, results=[shape.text for shape in shapes])
     known = [v for trial in found.accepted if (v := made.values(trial)) is not None]
     made, _ = refine(made, oracle, known, f"{seed}/{op}")
+    contradicted = refused(made, examples(raw))
+    if contradicted:
+        return Skipped(op, f"what was learned refuses all {contradicted} of ONNX's own examples")
     last = measure(made, oracle, f"{seed}/{op}/last", _LAST)
     if last.share < LEAST:
         return Skipped(op, f"of {len(last.samples)} applications drawn, {last.accepted} were valid")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reprise.lang import ast
 from reprise.lang.parse import parse_text
+from reprise.mining.signatures.examples import examples, refused
+from reprise.mining.signatures.hypothesis import Condition, Domain, Hypothesis, Layout
 from reprise.mining.signatures.learning import Learned, Skipped, learn, learn_all, written
+from reprise.mining.signatures.reading import read
 from reprise.mining.signatures.search import Effort
 
 CROP = """
@@ -104,3 +108,17 @@ def test_the_file_that_is_written_can_be_loaded(tmp_path: Path) -> None:
     path.write_text(written("raw.rules", answers).partition("demands(")[0])
     assert "onnx.HannWindow" in Signatures.load([path])
     assert "// onnx.Nonsense: why not" in path.read_text()
+
+
+def test_a_signature_that_refuses_every_example_of_onnx_is_no_signature() -> None:
+    (decl,) = declared(LOSS)
+    raw = read(decl)
+    cases = examples(raw)
+    assert len(cases) > 10
+    free = Hypothesis(raw, {0: Layout(("N",), True), 1: Layout(("M",), True)})
+    free.attributes["reduction"] = Domain()
+    assert refused(free, cases) == 0
+    fits = Condition("rank(M) == rank(N) - 1", lambda v: len(v["M"]) == len(v["N"]) - 1)
+    assert refused(replace(free, conditions=[fits]), cases) == 0
+    odd = Condition("rank(M) == 0", lambda v: len(v["M"]) == 0)
+    assert refused(replace(free, conditions=[odd]), cases) > 5
