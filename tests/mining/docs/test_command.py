@@ -92,3 +92,13 @@ def test_a_document_of_which_nothing_can_be_read_does_not_flood_the_terminal(
     shown = capsys.readouterr().err
     assert shown.count("warning[unread-line]") == 50
     assert "… and 30 more" in shown
+
+
+def test_the_comparison_for_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    import json
+
+    assert run(["mine", "docs", str(DATA), "--check", "--format", "json"]) == Exit.OK
+    said = json.loads(capsys.readouterr().out)
+    assert said["documents"] == 7
+    assert said["check"]["facts"]["version"]["stated"] == 26
+    assert all(d["explanation"] for d in said["check"]["differences"])

@@ -182,3 +182,31 @@ def test_a_registry_that_would_fail_when_run(tmp_path: Path, line: str) -> None:
     mined = mine(tmp_path, text, "tags.py")
     assert [d.code for d in mined.diagnostics] == ["spec-unknown-value"]
     assert mined.targets == ("a",)
+
+
+def test_a_mark_of_utf_8_and_numbers_without_end(tmp_path: Path) -> None:
+    assert told(mine(tmp_path, "\ufeff" + GENESYS)) == []
+    mined = mine(tmp_path, GENESYS.replace('"ARRAY_M": 16', f'"ARRAY_M": {"9" * 6000}'))
+    assert mined.diagnostics[0].message == "`ARRAY_M`: no device has so much"
+
+
+def test_a_specification_is_not_written_over(tmp_path: Path) -> None:
+    from reprise.cli.main import Exit, run
+
+    spec = tmp_path / "spec.json"
+    spec.write_text(GENESYS)
+    assert run(["mine", "hardware", str(spec), "--out", str(spec)]) == Exit.INPUT
+    assert spec.read_text() == GENESYS
+
+
+def test_facts_for_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import json
+
+    from reprise.cli.main import Exit, run
+
+    spec = tmp_path / "spec.json"
+    spec.write_text(GENESYS)
+    assert run(["mine", "hardware", str(spec), "--format", "json"]) == Exit.OK
+    said = json.loads(capsys.readouterr().out)
+    assert {"array_rows", "dram_bytes"} <= {fact["key"] for fact in said["facts"]}
+    assert said["problems"] == []
