@@ -149,6 +149,7 @@ _INPUT_ERRORS = frozenset(
         "StoreError",
         "MatrixError",
         "KernelError",
+        "LoweringError",
         "Stuck",
     }
 )

@@ -36,13 +36,15 @@ _MODULES = {
 }
 
 
-def lowering(name: str) -> Lowering:
-    """The lowering called ``name`` (loaded on first use). Raises UsageError for one that graphs do
-    not have: what reads einsum kernels cannot be given a graph."""
-    if name not in _MODULES:
-        from reprise.patterns.check import UsageError
+class LoweringError(ValueError):
+    """There is no such lowering; the message is for people."""
 
-        raise UsageError(f"graphs are not lowered to {name}: such targets are for reprise fuzz")
+
+def lowering(name: str) -> Lowering:
+    """The lowering called ``name`` (loaded on first use). Raises LoweringError for one that graphs
+    do not have: what reads einsum kernels cannot be given a graph."""
+    if name not in _MODULES:
+        raise LoweringError(f"graphs are not lowered to {name}: such targets are for reprise fuzz")
     made: Lowering = import_module(_MODULES[name]).LOWERING
     return made
 
