@@ -182,7 +182,7 @@ def _of_attribute(
     doc = f"The converter of {bound.op} never reads `{bound.attribute}`."
     if must == "absent":
         return doc, [f"    n = {ops}(...)", f"}} require not given(n, {quoted(attribute)})"]
-    return doc, [f"    n = {ops}(..., {attribute}=A)", f"}} require A == {must}"]
+    return doc, [f"    n = {ops}({attribute}=A, ...)", f"}} require A == {must}"]
 
 
 def _guarded(bound: AttributeBound) -> tuple[str, str, str]:

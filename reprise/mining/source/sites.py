@@ -59,9 +59,9 @@ _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": 
 _PROOFS = {"proves": 1, "proves_equal": 2, "proves_zero": 1}
 """Keyword sets of functions that prove a condition, and how many arguments they take."""
 _ACTS = re.compile(
-    "(?i:add|alloc|append|close|create|delete|emit|emplace|erase|extend|fread|fwrite|init|insert"
+    "(?i:add|alloc|append|close|create|delete|emit|emplace|erase|extend|fread|fuse|fwrite|init|insert"
     "|load|make_unique|malloc|mutate|next|open|parse|pop|push|put|read|register|remove|replace"
-    "|reset|run|seek|set|store|update|visit|write)(?![a-z])"
+    "|reset|run|seek|set|split|store|update|visit|write)(?![a-z])"
 )
 """Functions whose names say that they do something: to call one again would change the compiler."""
 _SCOPES = {
@@ -288,6 +288,9 @@ class _Site:
                 found = found.replace("value", "before", 1)
             self.add("expression", role, found)
             self.add("mentions", found, found, said)
+            for function in re.findall(r"(\w+)\(", said):
+                if _ACTS.match(function):
+                    self.add("acts", found, function)
 
     # --- where it stands -----------------------------------------------------------------------
 
