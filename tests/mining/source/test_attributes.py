@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reprise.lang.format import format_text
 from reprise.mining.source.extractor import load_extractor
 from reprise.mining.source.mine import mine
 from tests.mining.source.conftest import Mine, rules
@@ -133,7 +134,8 @@ def test_they_are_written_as_constraints_on_models(mined: Mine) -> None:
     constraint = rules(found).constraints["tvm_is_inf_detect_negative"]
     assert constraint.meta["template"] == ("unread_attribute",)
     assert constraint.meta["from"] == ("python/tvm/frontend.py:4",)
-    assert "n = is_inf(..., detect_negative=A)\n} require A == true" in found.text
+    assert "n = is_inf(detect_negative=A, ...)\n} require A == true" in found.text
+    assert format_text(found.text) == found.text
     needs = rules(found).constraints["tvm_attention_num_heads"]
     assert needs.meta["agrees"] == ("python/tvm/frontend.py:36",)
 
