@@ -481,9 +481,7 @@ def reflect_room(
     left = cropped(items, pads, axes)
     if left is None or pads is None:
         return None
-    return tuple(
-        minus(minus(left[i % len(left)], 1), pad) for i, pad in enumerate(pads) if pad > 0
-    )
+    return tuple(minus(minus(left[i % len(left)], 1), pad) for i, pad in enumerate(pads) if pad > 0)
 
 
 @_function(3)
