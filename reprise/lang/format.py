@@ -456,7 +456,7 @@ class _Formatter:
 
     def _meta(self, entry: ast.MetaEntry) -> str:
         value = entry.value
-        return f"{entry.key}: {value if _BARE.fullmatch(value) else quoted(value)}"
+        return f"{entry.key}: {metadata_value(value)}"
 
     def _op(self, decl: ast.OpDecl) -> list[str]:
         params: list[Doc] = [self.doc(param) for param in decl.params]
@@ -788,6 +788,11 @@ def _separated(items: Sequence[Doc]) -> list[Doc]:
 
 def _intersperse(items: Sequence[Doc], separator: str) -> Doc:
     return tuple([part for item in items for part in (separator, item)][1:])
+
+
+def metadata_value(text: str) -> str:
+    """A text after a metadata key: in quotes where it needs them."""
+    return text if _BARE.fullmatch(text) else quoted(text)
 
 
 def quoted(text: str) -> str:

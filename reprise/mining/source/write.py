@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from reprise.lang.display import printable
-from reprise.lang.format import format_text, quoted
+from reprise.lang.format import format_text, metadata_value, quoted
 from reprise.lang.layout import WIDTH
 from reprise.mining.source.bounds import AttributeBound, SizeBound, declarations
 from reprise.mining.source.derive import Derived, Found, assertion
@@ -55,11 +55,11 @@ def _meta_of(
     yield f"target: {extractor.target}"
     yield f"from: {quoted(f'{bound.place.file}:{bound.place.line}')}"
     if commit is not None:
-        yield f"commit: {quoted(commit)}"
+        yield f"commit: {metadata_value(commit)}"
     yield f"template: {bound.template}"
     yield f"confidence: {bound.confidence}"
     for where in bound.agrees:
-        yield f"agrees: {quoted(where)}"
+        yield f"agrees: {metadata_value(where)}"
 
 
 def _meta(founds: Sequence[Found], extractor: Extractor, commit: str | None) -> Iterator[str]:
@@ -68,12 +68,12 @@ def _meta(founds: Sequence[Found], extractor: Extractor, commit: str | None) -> 
     for where in dict.fromkeys(f"{f.place.file}:{f.place.line}" for f in founds):
         yield f"from: {quoted(where)}"
     if commit is not None:
-        yield f"commit: {quoted(commit)}"
+        yield f"commit: {metadata_value(commit)}"
     yield f"template: {first.template}"
     yield f"confidence: {first.confidence}"
     for key in ("agrees", "clashes"):
         for where in dict.fromkeys(w for f in founds for w in getattr(f, key)):
-            yield f"{key}: {quoted(where)}"
+            yield f"{key}: {metadata_value(where)}"
 
 
 def _monitor(found: Found, extractor: Extractor, commit: str | None, names: _Names) -> str:
