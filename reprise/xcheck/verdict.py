@@ -98,8 +98,12 @@ class Outcome:
 
 def is_demand(constraint: Constraint) -> bool:
     """Whether a compiler has to reject what violates a constraint. What is mined or written with
-    less than high confidence only says where compilers may go wrong."""
-    return not {"low", "medium"} & set(constraint.meta.get("confidence", ()))
+    less than high confidence only says where compilers may go wrong; and where operators cannot be
+    fused, they are compiled one by one."""
+    meta = constraint.meta
+    if "fusion" in meta.get("template", ()):
+        return False
+    return not {"low", "medium"} & set(meta.get("confidence", ()))
 
 
 def outcome(report: StageReport, *, valid: bool, demand: bool = True) -> Outcome:

@@ -65,10 +65,13 @@ def test_a_file_that_is_no_model_is_told(
     assert message in done.stdout + done.stderr and "internal fault" not in done.stderr
 
 
-def test_what_violates_a_constraint_that_is_no_demand_is_no_finding(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", ["confidence: low", "template: fusion"])
+def test_what_violates_a_constraint_that_is_no_demand_is_no_finding(
+    tmp_path: Path, said: str
+) -> None:
     rules = (HERE / "picky.rules").read_text()
     (tmp_path / "own.rules").write_text(
-        rules.replace('from: "picky.py:5"', 'from: "picky.py:5"\n    confidence: low')
+        rules.replace('from: "picky.py:5"', f'from: "picky.py:5"\n    {said}')
     )
     done = compiled(tmp_path, *put(tmp_path, large=LARGE), *PICKY[:2], "--rules", "own.rules")
     assert done.returncode == 0, done.stderr
