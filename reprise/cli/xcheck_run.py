@@ -152,6 +152,7 @@ def xcheck(
             seed or 0,
             60.0 if timeout is None else timeout,
             4096 if memory is None else memory,
+            budget,
         )
         session = begin(asked, path, budget, watch, jobs, say)
     with session as loop:

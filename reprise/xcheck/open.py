@@ -85,6 +85,7 @@ def asked_for(
     seed: int,
     timeout: float,
     memory: int,
+    budget: Budget = Budget(),  # noqa: B008 (it is frozen)
 ) -> Asked:
     """What options ask for; what ships where they name nothing."""
     return Asked(
@@ -96,6 +97,8 @@ def asked_for(
         seed=seed,
         timeout=timeout,
         memory=memory,
+        models=budget.models,
+        seconds=budget.seconds,
     )
 
 
@@ -203,8 +206,11 @@ def begin(
 
 @contextlib.contextmanager
 def go_on(path: Path, budget: Budget, watch: Watch, jobs: int, say: Say) -> Iterator[Loop]:
-    """The run in ``path``, from where it was left. Raises as :func:`begin`."""
+    """The run in ``path``, from where it was left. ``budget``: in place of the one that it began
+    with, if it says anything. Raises as :func:`begin`."""
     run = XRun.open(path)
+    if budget == Budget():
+        budget = Budget(run.asked.models, run.asked.seconds)
     prepared = prepare(run.asked)
     if prepared.rules_hash != run.rules_hash:
         raise UsageError(f"{path}: the rules have changed since this run began: begin a new one")

@@ -114,7 +114,8 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a run was asked for; enough to go on with it."""
+    """What a run was asked for; enough to go on with it. ``models`` and ``seconds``: when to stop,
+    unless whoever goes on says otherwise."""
 
     target: str
     rules: tuple[str, ...]
@@ -123,6 +124,8 @@ class Asked:
     seed: int
     timeout: float
     memory: int
+    models: int | None = None
+    seconds: float | None = None
 
     @classmethod
     def read(cls, text: str) -> Asked:

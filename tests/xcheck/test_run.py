@@ -492,3 +492,11 @@ def test_folders_that_are_gone_are_made_again_and_others_files_stay(
     shutil.rmtree(path / "findings")
     resume(path, Budget(models=62))
     assert len(XRun.open(path).models) == 62
+
+
+def test_a_run_that_goes_on_stops_where_it_was_asked_to(tmp_path: Path) -> None:
+    run(tmp_path / "r", Budget(models=4), asked(models=9))
+    assert resume(tmp_path / "r", Budget()) is End.MODELS
+    assert len(XRun.open(tmp_path / "r").models) == 9
+    assert resume(tmp_path / "r", Budget(models=11)) is End.MODELS
+    assert len(XRun.open(tmp_path / "r").models) == 11
