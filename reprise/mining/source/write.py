@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
+from reprise.data import data_path
 from reprise.lang.display import printable
 from reprise.lang.format import format_text, metadata_value, quoted
 from reprise.lang.layout import WIDTH
+from reprise.lang.ruleset import rule_files
 from reprise.mining.source.bounds import AttributeBound, SizeBound, declarations
 from reprise.mining.source.derive import Derived, Found, assertion
 from reprise.mining.source.extractor import Extractor
@@ -34,6 +37,17 @@ def written(derived: Derived, extractor: Extractor, commit: str | None, about: s
     return "\n\n".join(blocks) + "\n"
 
 
+_NAMED = re.compile(r"^(?:pattern|constraint|monitor)\s+(\w+)", re.MULTILINE)
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    """The names of the patterns, constraints and monitors that ship: what is mined is to be loaded
+    beside them."""
+    texts = (path.read_text("utf-8") for path in rule_files([data_path("rules")]))
+    return frozenset(name for text in texts for name in _NAMED.findall(text))
+
+
 class _Names:
     """Gives every declaration a name of its own."""
 
@@ -44,6 +58,8 @@ class _Names:
         base = re.sub(r"[^a-z0-9]+", "_", wanted.lower()).strip("_")
         if not base[:1].isalpha():
             base = f"n_{base}"
+        if base in _shipped():
+            base = f"mined_{base}"
         count = self.taken.get(base, 0) + 1
         self.taken[base] = count
         return base if count == 1 else self.name(f"{base}_n{count}")
