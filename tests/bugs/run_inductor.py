@@ -98,7 +98,17 @@ def apply(node, operands):
             return torch.logsumexp(x, axes, keepdim=keep)
         case "cumsum":
             dtype = dtype_of(a["dtype"]) if "dtype" in node["given"] else None
-            return torch.cumsum(x, a["axis"], dtype=dtype)
+            axis, backwards = a["axis"], a.get("reverse") and x.dim()
+            if backwards:
+                x = torch.flip(x, (axis,))
+            if a.get("exclusive"):  # a zero in front; a scalar is the last element, which falls off
+                if x.dim():
+                    kept = x.narrow(axis, 0, x.shape[axis] - 1)
+                    x = torch.cat((torch.zeros_like(x.narrow(axis, 0, 1)), kept), axis)
+                else:
+                    x = torch.full_like(x, 0)
+            done = torch.cumsum(x, axis, dtype=dtype)
+            return torch.flip(done, (axis,)) if backwards else done
         case "cast":
             return x.to(dtype_of(a["to"]))
         case "clip":
