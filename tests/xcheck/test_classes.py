@@ -8,6 +8,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def row(number: int, verdict: Verdict, completed: tuple[str, ...], **seen: Seen)
     return ModelRow(
         number=number,
         constraint="fits",
-        usage=number,
+        usage=0,
         valid=V not in seen.values(),
         kind="typed",
         digest=f"d{number}",
@@ -57,10 +58,12 @@ ROWS = (
 
 
 def written(folder: Path, rows: Iterable[ModelRow] = ROWS) -> XRun:
-    """A run of these models."""
+    """A run of these models, each made for a constraint of its own."""
     folder.mkdir()
     asked = Asked("tvm", (), (), None, 0, 60.0, 4096)
-    declared = [Declared("fits", "resource", "spec.py:3", "a.rules:1")]
+    rows = [replace(found, constraint=f"c{found.number}") for found in rows]
+    names = ["fits", *(found.constraint for found in rows)]
+    declared = [Declared(name, "resource", "spec.py:3", "a.rules:1") for name in names]
     with Store.create(folder, asked, "hash", {"apache-tvm": "0.27"}, declared) as store:
         for found in rows:
             store.add(found, b"model", {})
