@@ -13,6 +13,7 @@ import click
 from reprise.cli.generation import generation_options
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_table, styled, wants_colour
+from reprise.cli.resuming import refuse_other_options
 
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?")
 
@@ -146,19 +147,7 @@ def fuzz(
     budget = Budget(tests, seconds)
     watch = LiveWatch() if wants_colour(sys.stderr) else PlainWatch()
     if resume is not None:
-        free = {"seconds", "tests", "jobs", "cluster", "resume"}
-        fixed = [
-            parameter.opts[-1]
-            for parameter in ctx.command.params
-            if parameter.name not in free
-            and ctx.get_parameter_source(parameter.name or "")
-            is click.core.ParameterSource.COMMANDLINE
-        ]
-        if fixed:
-            raise UsageError(
-                f"leave out {', '.join(fixed)}: --resume goes on with the options that the run "
-                "began with"
-            )
+        refuse_other_options(ctx, {"seconds", "tests", "jobs", "cluster", "resume"})
         campaign = go_on(resume, budget, watch, workers, learner, cluster, kinds)
     else:
         if target is None:

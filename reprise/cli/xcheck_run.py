@@ -12,6 +12,7 @@ from reprise.cli.fuzz import Duration
 from reprise.cli.lazy import LazyGroup
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_json, show_table, text_or_json, wants_colour
+from reprise.cli.resuming import refuse_other_options
 
 if TYPE_CHECKING:
     from reprise.xcheck.summary import Summary
@@ -120,21 +121,8 @@ def xcheck(
     from reprise.xcheck.summary import summarise
 
     budget = Budget(models, seconds)
-    say = _say
     if resume is not None:
-        free = {"seconds", "models", "jobs", "resume", "form"}
-        fixed = [
-            parameter.opts[-1]
-            for parameter in ctx.command.params
-            if parameter.name not in free
-            and ctx.get_parameter_source(parameter.name or "")
-            is click.core.ParameterSource.COMMANDLINE
-        ]
-        if fixed:
-            raise UsageError(
-                f"leave out {', '.join(fixed)}: --resume goes on with the options that the run "
-                "began with"
-            )
+        refuse_other_options(ctx, {"seconds", "models", "jobs", "resume", "form"})
         path = resume
     elif target is None:
         raise UsageError("say what to test: --target NAME (or --resume DIR)")
@@ -142,7 +130,7 @@ def xcheck(
         path = out or free_folder(target)
     watch = LiveWatch(path) if wants_colour(sys.stderr) else PlainWatch(path)
     if resume is not None:
-        session = go_on(path, budget, watch, jobs, say)
+        session = go_on(path, budget, watch, jobs, _say)
     else:
         asked = asked_for(
             target or "",
@@ -154,7 +142,7 @@ def xcheck(
             4096 if memory is None else memory,
             budget,
         )
-        session = begin(asked, path, budget, watch, jobs, say)
+        session = begin(asked, path, budget, watch, jobs, _say)
     with session as loop:
         end = loop.run()
     summary = summarise(XRun.open(path))
