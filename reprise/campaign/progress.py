@@ -6,8 +6,6 @@ signatures are told when they are committed, each once.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING
 from reprise.campaign.learned import LearnedRule, Unlearned
 from reprise.campaign.records import Confirmation, Record
 from reprise.campaign.run import Budget, Tally
-from reprise.lang.display import counted, printable, shortened
+from reprise.lang.display import counted, printable, shortened, tell
 from reprise.oracle.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -66,7 +64,7 @@ def summary_line(tally: Tally) -> str:
     verdicts = ", ".join(f"{count} {NAMES[v]}" for v, count in _verdicts(tally))
     rejected = sum(tally.rejected.values())
     parts = [
-        f"{counted(tally.tests, 'test')}{_of(tally.budget.tests)}",
+        f"{counted(tally.tests, 'test')}{out_of(tally.budget.tests)}",
         f"{tally.rate:.0f}/s",
         verdicts or "no verdict yet",
         counted(len(tally.defects), "defect"),
@@ -75,7 +73,8 @@ def summary_line(tally: Tally) -> str:
     return "; ".join(parts)
 
 
-def _of(budget: int | None) -> str:
+def out_of(budget: int | None) -> str:
+    """What follows a number that is to reach ``budget``, if anything does."""
     return "" if budget is None else f" of {budget}"
 
 
@@ -88,7 +87,7 @@ class PlainWatch:
     """Lines, to standard error unless told otherwise."""
 
     def __init__(self, say: Callable[[str], None] | None = None) -> None:
-        self._say = say or _to_stderr
+        self._say = say or tell
         self._last = 0.0
 
     def began(self, tally: Tally, path: Path) -> None:
@@ -168,7 +167,7 @@ class LiveWatch:
             table.add_row(Text(name, style="bold"), Text(text))
 
         row("run", str(self._path))
-        row("tests", f"{tally.tests}{_of(budget.tests)}, {tally.rate:.1f} a second")
+        row("tests", f"{tally.tests}{out_of(budget.tests)}, {tally.rate:.1f} a second")
         limit = "" if budget.seconds is None else f" (the run may take {clock(budget.seconds)})"
         row("time", clock(tally.before + tally.seconds) + limit)
         row("verdicts", ", ".join(f"{n} {NAMES[v]}" for v, n in verdicts) or "none yet")
@@ -188,8 +187,3 @@ def clock(seconds: float) -> str:
     """``1:02:03``."""
     whole = int(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
-
-
-def _to_stderr(line: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # nobody reads: no reason to stop
-        print(line, file=sys.stderr, flush=True)

@@ -3,14 +3,12 @@ elsewhere, on standard error; and what it came to in the end."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import TYPE_CHECKING
 
 from reprise.distill.draft import Draft
 from reprise.distill.record import Distilled
 from reprise.distill.tighten import tightened_text
-from reprise.lang.display import counted, printable
+from reprise.lang.display import counted, printable, tell
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -20,8 +18,7 @@ class PlainProgress:
     """A line for each step."""
 
     def __call__(self, step: str, asked: int, draft: Draft) -> None:
-        with contextlib.suppress(OSError, ValueError):  # nobody reads: no reason to stop
-            print(_line(step, asked, draft), file=sys.stderr, flush=True)
+        tell(_line(step, asked, draft))
 
 
 class LiveProgress:

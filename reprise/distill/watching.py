@@ -3,13 +3,13 @@ that made the graph smaller elsewhere. All of it goes to standard error."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from reprise.distill.flow import Flow
 from reprise.distill.reduce import Taken
+from reprise.lang.display import tell
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -28,8 +28,7 @@ class PlainWatch:
         now = time.monotonic()
         if taken.nodes < self._nodes and now - self._last >= 1:
             self._nodes, self._last = taken.nodes, now
-            with contextlib.suppress(OSError, ValueError):  # nobody reads: no reason to stop
-                print(_line(taken.nodes, taken.elements, taken.trials), file=sys.stderr, flush=True)
+            tell(_line(taken.nodes, taken.elements, taken.trials))
 
 
 class LiveWatch:

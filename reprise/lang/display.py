@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+
 HUGE_BITS = 256
 """Integers of more bits are described rather than written out."""
 
@@ -22,6 +25,12 @@ def counted(number: int, noun: str) -> str:
     """``1 file``, ``2 files``, ``3 matches``, ``4 classes``."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
     return f"{number} {noun}" if number == 1 else f"{number} {noun}{plural}"
+
+
+def tell(line: str) -> None:
+    """Write a line to standard error. If nobody reads there any more, that is no reason to stop."""
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:

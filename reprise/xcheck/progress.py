@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reprise.campaign.progress import clock
-from reprise.lang.display import counted, printable, shortened
+from reprise.campaign.progress import clock, out_of
+from reprise.lang.display import counted, printable, shortened, tell
 from reprise.xcheck.run import Tally
 from reprise.xcheck.store import ModelRow, SetAside
 from reprise.xcheck.verdict import Verdict
@@ -35,17 +33,13 @@ def row_line(row: ModelRow) -> str:
 def summary_line(tally: Tally) -> str:
     """A run so far in one line."""
     parts = [
-        counted(tally.models, "model") + _of(tally.budget.models),
+        counted(tally.models, "model") + out_of(tally.budget.models),
         ", ".join(f"{n} {v.value}" for v, n in _verdicts(tally)) or "no verdict yet",
         f"{len(tally.negated)} of {counted(tally.constraints, 'constraint')} violated",
     ]
     if tally.aside:
         parts.append(f"{tally.aside} set aside")
     return "; ".join(parts)
-
-
-def _of(budget: int | None) -> str:
-    return "" if budget is None else f" of {budget}"
 
 
 def _verdicts(tally: Tally) -> list[tuple[Verdict, int]]:
@@ -85,19 +79,19 @@ class PlainWatch:
     def began(self, tally: Tally) -> None:
         self._last = time.monotonic()
         start = f"from model {tally.models}" if tally.models else "from the start"
-        _say(f"{self._path}: {start}; {counted(tally.constraints, 'constraint')}")
+        tell(f"{self._path}: {start}; {counted(tally.constraints, 'constraint')}")
 
     def chose(self, tally: Tally, constraint: str) -> None: ...
 
     def compiled(self, tally: Tally, row: ModelRow) -> None:
         if self._news.is_new(row):
-            _say(row_line(row))
+            tell(row_line(row))
         if time.monotonic() - self._last >= _EVERY:
             self._last = time.monotonic()
-            _say(summary_line(tally))
+            tell(summary_line(tally))
 
     def set_aside(self, tally: Tally, aside: SetAside) -> None:
-        _say(aside_line(aside))
+        tell(aside_line(aside))
 
     def ended(self) -> None: ...
 
@@ -157,7 +151,7 @@ class LiveWatch:
 
         limit = tally.budget.seconds
         row("run", str(self._path))
-        row("models", f"{tally.models}{_of(tally.budget.models)}")
+        row("models", f"{tally.models}{out_of(tally.budget.models)}")
         row("time", clock(tally.seconds) + ("" if limit is None else f" of {clock(limit)}"))
         row("violating", self._chosen)
         row("verdicts", ", ".join(f"{n} {v.value}" for v, n in _verdicts(tally)) or "none yet")
@@ -165,8 +159,3 @@ class LiveWatch:
         row("constraints", f"{done} violated, {tally.aside} set aside")
         row("passes", f"{tally.deepest} completed, {tally.stage}")
         return table
-
-
-def _say(line: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # nobody reads: no reason to stop
-        print(line, file=sys.stderr, flush=True)
