@@ -38,7 +38,7 @@ STORE, FINDINGS = "store.sqlite", "findings"
 APPLICATION_ID = 0x52505253
 """Marks the SQLite file as ours ("RPRS")."""
 XCHECK_ID = 0x52505843
-"""Marks the store of a run of ``reprise xcheck`` (``xcheck.store.APPLICATION_ID``)."""
+"""Marks the store of a run of ``reprise xcheck`` ("RPXC")."""
 
 SCHEMA = """
 CREATE TABLE run (

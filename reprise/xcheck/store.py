@@ -27,13 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from reprise.campaign.records import StoreError
-from reprise.campaign.store import reading
+from reprise.campaign.store import XCHECK_ID, reading
 from reprise.xcheck.behaviour import Seen, Vector
 from reprise.xcheck.verdict import Verdict
 
 STORE, MODELS, FINDINGS, MONITORS = "store.sqlite", "models", "findings", "monitors.jsonl"
-APPLICATION_ID = 0x52505843
-"""Marks the SQLite file as ours ("RPXC")."""
+APPLICATION_ID = XCHECK_ID
 SCHEMA_VERSION = 1
 SCHEMA = """
 CREATE TABLE run (

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprise.facts.errors import ModelError
-from reprise.facts.onnx_values import CODE_OF_DTYPE
+from reprise.facts.onnx_types import encode
 from reprise.lower.onnx import DEFAULT_OPSET, to_onnx
 from reprise.lower.onnx.support import unsupported
-from reprise.uir.graph import Graph, Node, Role, TensorType
+from reprise.uir.graph import Graph, Node, Role
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+    from onnx import ModelProto
 
 LARGEST = 1 << 20
 """Bytes that a model may have: constants are small."""
@@ -40,10 +40,11 @@ def write_invalid(graph: Graph, valid: Graph) -> bytes:
     known = {info.name for info in model.graph.input}
     for info in (*model.graph.input, *model.graph.output):
         if info.name in declared:
-            _declare(info, declared[info.name])
+            info.type.ParseFromString(encode(declared[info.name]))
     for tensor in graph.tensors:
         if tensor.role is Role.INPUT and tensor.name not in known:
-            _declare(model.graph.input.add(name=tensor.name), tensor.type)
+            info = model.graph.input.add(name=tensor.name)
+            info.type.ParseFromString(encode(tensor.type))
     before = {node.name: _operands(node) for node in valid.nodes}
     for node in graph.nodes:
         wanted = _operands(node)
@@ -134,19 +135,6 @@ def _with_attributes(valid: Graph, graph: Graph) -> Graph:
         tensors |= {t.name: t for t in copy.outputs if t is not None}
     made.outputs = [tensors[t.name] for t in valid.outputs]
     return made
-
-
-def _declare(info: ValueInfoProto, type: TensorType) -> None:
-    tensor = info.type.tensor_type
-    tensor.Clear()
-    if type.dtype is not None:
-        tensor.elem_type = CODE_OF_DTYPE[type.dtype]
-    if type.shape is not None:
-        tensor.shape.SetInParent()
-        for extent in type.shape:
-            dim = tensor.shape.dim.add()
-            if isinstance(extent, int):
-                dim.dim_value = extent
 
 
 def _small(model: ModelProto) -> bytes:
