@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import fcntl
+import importlib.machinery
 import importlib.util
 import os
 import resource
@@ -29,7 +30,7 @@ import socket
 import sys
 import time
 import traceback
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 STAGES = ("load", "compile", "run")
@@ -255,9 +256,19 @@ def _array(output: Any) -> Any:
     return array
 
 
+class _Fresh(importlib.machinery.SourceFileLoader):
+    """Reads a file's source each time. Python takes compiled code from its cache for a file of the
+    same size and the same second, so an edited target could run as it was before."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
 def _module(name: str, path: str) -> ModuleType:
     """The module in a file."""
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_Fresh(name, path))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
