@@ -27,11 +27,12 @@ from reprise.uir.program import Program
 
 PATTERNS = load_rules([data_path("rules/bugs")]).patterns
 TARGETS = {
-    "onnxruntime": ("onnxruntime", "", ("onnx",)),
-    "inductor": ("inductor", "REPRISE_TORCH_PYTHON", ("torch",)),
-    "tvm": ("tvm", "REPRISE_TVM_PYTHON", ("onnx", "relax")),  # most are its importer's bugs
-    "tvm_cuda": ("tvm-cuda-compile", "REPRISE_TVM_PYTHON", ("relax",)),
+    "onnxruntime": ("onnxruntime", "", ("onnx",), 10),
+    "inductor": ("inductor", "REPRISE_TORCH_PYTHON", ("torch",), 120),
+    "tvm": ("tvm", "REPRISE_TVM_PYTHON", ("onnx", "relax"), 120),  # most are its importer's bugs
+    "tvm_cuda": ("tvm-cuda-compile", "REPRISE_TVM_PYTHON", ("relax",), 120),
 }
+"""A target, where its interpreter is given, lowerings, and the seconds after which it hangs."""
 RARE = {"ort_30513"}
 """Found in one of a thousand attempts or so: two operands of one type, three shapes that fit."""
 ON_CUDA = {"ort_31162"}  # loads everywhere, fails there only
@@ -49,10 +50,10 @@ def processes():
 
         @cache
         def process(target):
-            spec, variable, _ = TARGETS[target]
+            spec, variable, _, seconds = TARGETS[target]
             python = os.environ.get(variable, "") if variable else ""
             described = parse_target(f"{spec}@{python}" if python else spec)
-            return stack.enter_context(TargetProcess(described, Limits(seconds=120)))
+            return stack.enter_context(TargetProcess(described, Limits(seconds=seconds)))
 
         yield process
 
@@ -66,7 +67,7 @@ def example(target, pattern):
 
 def taken(process, target, name, way):
     """Whether the target takes a witness that is lowered in this way, and what it said."""
-    spec, _, _ = TARGETS[target]
+    spec = TARGETS[target][0]
     request = SourceRequest(
         0, target=spec if way == parse_target(spec).lowering else None, lowerings=(way,)
     )
