@@ -63,8 +63,8 @@ class KernelBugs:
 
     @cached_property
     def _validity(self) -> Validity:
-        limits = BACKENDS[self.target].limits
-        return Validity(self.rules, Settings((), frozenset(PERMISSIONS), (limits,)))
+        aims = BACKENDS[self.target].aims
+        return Validity(self.rules, Settings((), frozenset(PERMISSIONS), aims))
 
     def matches(self, kernels: Sequence[Kernel], /) -> tuple[RuleMatch, ...]:
         """The rules that are about one of the kernels."""

@@ -75,8 +75,7 @@ class KernelTests:
         self.request = request
         bugs = request.bugs if request.guided else ()
         rules = load_kernel_rules(bugs)
-        limits = BACKENDS[request.target].limits
-        options = replace(request.options, targets=(limits,))
+        options = replace(request.options, targets=BACKENDS[request.target].aims)
         self.validity = _Counting(rules, options.settings, bug_rules(rules, bugs))
         self.grower = Grower(options, self.validity)
 

@@ -13,15 +13,21 @@ from reprise.einsum.translate.script import Translator
 @dataclass(frozen=True, slots=True)
 class Backend:
     """A target for kernels. ``limits``: its name in ``rules/einsum/targets``, whose limits kernels
-    keep to. ``mutants``: variants of each kernel; ``tries``: how many smaller kernels are run to
-    reduce a wrong one; both by how long the target takes for one. ``options``: which kernels suit
-    it, by the names of :class:`reprise.einsum.options.Options`."""
+    keep to; "" if it does not refuse what it does not do, so that this is among its known bugs.
+    ``mutants``: variants of each kernel; ``tries``: how many smaller kernels are run to reduce a
+    wrong one; both by how long the target takes for one. ``options``: which kernels suit it, by the
+    names of :class:`reprise.einsum.options.Options`."""
 
     module: str
     limits: str
     mutants: int = 6
     tries: int = 150
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def aims(self) -> tuple[str, ...]:
+        """What kernels are for, to rules."""
+        return (self.limits,) if self.limits else ()
 
     @property
     def translator(self) -> Translator:
@@ -46,6 +52,12 @@ BACKENDS = {
         tries=60,
         options={"diagonals": 0.0, "sums": 0.0, "scalars": 0.0},
     ),
-    "taco": Backend("taco", "taco", mutants=4, tries=100, options={"scalars": 0.0, "empty": 0.0}),
+    "taco": Backend(
+        "taco",
+        "",
+        mutants=4,
+        tries=100,
+        options={"diagonals": 0.0, "scalars": 0.0, "empty": 0.0},
+    ),
 }
 """By the target's name."""
