@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from reprise.xcheck.summary import Summary
 
 _TEXT = 110
+_NAMED = 6
+"""Constraints that are named in a line."""
 
 
 @click.group(
@@ -188,6 +190,13 @@ def _show(summary: Summary) -> None:
             click.echo(printable(f"      {shortened(first.message, _TEXT)}"))
         if first.folder is not None:
             click.echo(f"      {run.path / 'findings' / first.folder}")
+    untold = [entry.constraint.name for entry in summary.coverage if entry.is_untold]
+    if untold:
+        names = ", ".join(untold[:_NAMED]) + (", ..." if len(untold) > _NAMED else "")
+        click.echo(
+            f"nothing is known of {counted(len(untold), 'constraint')} ({names}): the compiler has "
+            "not the operators or types of the models that violate them"
+        )
     for entry in summary.coverage:
         if entry.aside is not None:
             reason = printable(shortened(entry.aside, 3 * _TEXT))

@@ -6,8 +6,8 @@ or as text (``.uir``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from reprise.xcheck.findings import source_of
 from reprise.xcheck.judge import Judgement
 from reprise.xcheck.models import Modeller
 from reprise.xcheck.passes.interface import Compiler
-from reprise.xcheck.verdict import Outcome, Verdict, is_demand, outcome
+from reprise.xcheck.verdict import Outcome, outcome
 from reprise.xcheck.write import Unwritten, onnx_refuses, read_model, write
 
 
@@ -48,29 +48,28 @@ def examine(paths: Sequence[Path], modeller: Modeller, compiler: Compiler) -> It
         except ModelError as error:
             unread = str(error)
         known = modeller.constraints.items()
+        violated = tuple(c for name, c in known if name in judgement.violated)
         yield Given(
             path,
-            tuple(c for name, c in known if name in judgement.violated),
+            violated,
             tuple(c for name, c in known if name in judgement.possible),
             unread,
-            _outcome(data, modeller, compiler, judgement, unread),
+            _outcome(data, compiler, judgement, violated, unread),
         )
 
 
 def _outcome(
-    data: bytes, modeller: Modeller, compiler: Compiler, judgement: Judgement, unread: str | None
+    data: bytes,
+    compiler: Compiler,
+    judgement: Judgement,
+    violated: Collection[Constraint],
+    unread: str | None,
 ) -> Outcome:
     """A rejection is one of a valid model only if nothing speaks against it, and acceptance is
     silent only of a model that certainly violates something."""
     wrong = judgement.violated or judgement.possible or unread
-    found = outcome(
-        compiler.compile(data),
-        valid=not wrong and onnx_refuses(data) is None,
-        demand=any(is_demand(modeller.constraints[name]) for name in judgement.violated),
-    )
-    if found.verdict is Verdict.ALLOWED and not judgement.violated:
-        return replace(found, verdict=Verdict.COMPILED)
-    return found
+    valid = not wrong and onnx_refuses(data) is None
+    return outcome(compiler.compile(data), valid=valid, violated=violated)
 
 
 def _model(path: Path, modeller: Modeller) -> bytes:

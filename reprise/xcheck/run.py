@@ -35,7 +35,7 @@ from reprise.xcheck.passes.compiler import digest
 from reprise.xcheck.passes.interface import Compiler, StageReport
 from reprise.xcheck.pool import Pool
 from reprise.xcheck.store import ModelRow, SetAside, Store
-from reprise.xcheck.verdict import Verdict, is_demand, outcome
+from reprise.xcheck.verdict import Verdict, outcome
 
 VALID_EVERY = 4
 """Every so many choices of a constraint, a valid model comes first."""
@@ -318,8 +318,8 @@ class Loop:
 
     def _row(self, task: Task, done: Compiled) -> ModelRow:
         made = done.made
-        demand = any(is_demand(self.constraints[name]) for name in made.violated)
-        found = outcome(done.report, valid=task.valid, demand=demand)
+        violated = [self.constraints[name] for name in sorted(made.violated)]
+        found = outcome(done.report, valid=task.valid, violated=violated)
         number = self.tally.models
         group = (task.constraint, found.verdict, found.signature)
         count = self.groups.get(group, 0) + 1

@@ -48,6 +48,12 @@ class Coverage:
     aside: str | None
     no_valid: str | None
 
+    @property
+    def is_untold(self) -> bool:
+        """Whether models violate it, and the compiler looked at none of them: it has no operator or
+        element type of theirs."""
+        return bool(self.verdicts) and all(verdict.says_nothing for verdict in self.verdicts)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -130,6 +136,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
                 "negated": c.negated,
                 "verdicts": {v.value: n for v, n in c.verdicts.items()},
                 "valid_models": {v.value: n for v, n in c.valid.items()},
+                "told": c.negated > 0 and not c.is_untold,
                 "passes": None if c.least is None else [c.least, c.most],
                 "rank": c.rank,
                 "set_aside": c.aside,

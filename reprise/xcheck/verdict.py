@@ -3,11 +3,17 @@
 A model that violates a constraint should be rejected with an error; a valid one should compile.
 What differs from that is a finding; so is a compiler that dies, hangs, takes too much memory or
 fails for a reason of its own, whatever the model.
+
+A compiler that says that it has no such operator, or none for these element types, has not looked
+at the model: that is no finding if the model is valid, and does not show that the constraint is
+checked if the model violates one. Which errors say so is the target file's to know
+(``is_unsupported``).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
@@ -29,13 +35,18 @@ class Verdict(Enum):
     VALID_REJECTED = "valid_rejected"  # rejected, though every constraint holds
     REJECTED = "rejected"  # as it should be
     COMPILED = "compiled"  # a valid model, as it should be
-    UNSUPPORTED = "unsupported"  # a valid model of which the compiler says that it does not do it
+    UNSUPPORTED = "unsupported"  # rejected, since the compiler has no such operator or type
     UNASKED = "unasked"  # no worker, or no form of the model that the compiler reads
 
     @property
     def is_finding(self) -> bool:
         """Whether it is worth a look at the compiler."""
         return self in _FINDINGS
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the compiler did not look at what the model was made for."""
+        return self in (Verdict.UNSUPPORTED, Verdict.UNASKED)
 
     @property
     def words(self) -> str:
@@ -63,7 +74,7 @@ _WORDS = {
     Verdict.VALID_REJECTED: "valid model rejected",
     Verdict.REJECTED: "rejected with an error",
     Verdict.COMPILED: "valid model compiled",
-    Verdict.UNSUPPORTED: "valid model not supported",
+    Verdict.UNSUPPORTED: "not supported, says the compiler",
     Verdict.UNASKED: "not asked",
 }
 _WARNS = re.compile(
@@ -106,18 +117,29 @@ def is_demand(constraint: Constraint) -> bool:
     return not {"low", "medium"} & set(meta.get("confidence", ()))
 
 
-def outcome(report: StageReport, *, valid: bool, demand: bool = True) -> Outcome:
-    """What a stage report means for a model that is valid, or violates a constraint. ``demand``:
-    see :func:`is_demand`."""
+def is_about_one(constraint: Constraint) -> bool:
+    """Whether a constraint says what one compiler takes: then "not supported" is the rejection that
+    it asks for."""
+    return bool(constraint.meta.get("target"))
+
+
+def outcome(report: StageReport, *, valid: bool, violated: Collection[Constraint] = ()) -> Outcome:
+    """What a stage report means for a model. ``valid``: nothing speaks against it; ``violated``:
+    the constraints that it violates for certain."""
     failure = report.failure
     unsupported = failure is not None and failure.unsupported
     match report.ending:
-        case Ending.ACCEPTED if valid:
+        case Ending.ACCEPTED if not violated:
             verdict = Verdict.COMPILED
         case Ending.ACCEPTED:
-            verdict = Verdict.ACCEPTED if demand else Verdict.ALLOWED
+            demanded = any(is_demand(c) for c in violated)
+            verdict = Verdict.ACCEPTED if demanded else Verdict.ALLOWED
+        case Ending.REJECTED if unsupported and not any(is_about_one(c) for c in violated):
+            verdict = Verdict.UNSUPPORTED
         case Ending.REJECTED if valid:
-            verdict = Verdict.UNSUPPORTED if unsupported else Verdict.VALID_REJECTED
+            verdict = Verdict.VALID_REJECTED
+        case Ending.REJECTED if unsupported:
+            verdict = Verdict.REJECTED
         case Ending.REJECTED:
             internal = failure is not None and failure.type.rpartition(".")[2] in _INTERNAL
             verdict = Verdict.INTERNAL if internal else Verdict.REJECTED

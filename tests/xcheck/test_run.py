@@ -165,6 +165,20 @@ def test_findings_are_grouped_and_the_summary_is_for_tools_too(found: Path) -> N
     )
 
 
+def test_a_refusal_for_lack_of_a_type_says_nothing_of_the_constraint(tmp_path: Path) -> None:
+    target, rules = tmp_path / "picky.py", tmp_path / "own.rules"
+    target.write_text(PICKY.read_text().replace("return False", "return 'type' in str(error)"))
+    rules.write_text(
+        "constraint abs_type : data_representation on { n = abs(x) } require x.dtype != uint4"
+    )
+    what = replace(asked(rules, device=None), target=str(target))
+    assert run(tmp_path / "run", Budget(models=2), what) is End.MODELS
+    assert [m.verdict for m in rows(tmp_path / "run", "abs_type")] == [Verdict.UNSUPPORTED]
+    summary = summarise(XRun.open(tmp_path / "run"))
+    assert not summary.groups and summary.coverage[0].is_untold
+    assert as_json(summary)["coverage"][0]["told"] is False
+
+
 @pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing(found: Path, tmp_path: Path) -> None:
     assert run(tmp_path / "run", Budget(models=60), jobs=3) is End.MODELS

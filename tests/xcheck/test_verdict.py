@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from reprise.lang.declared import Constraint
+from reprise.lang.ruleset import load_text
 from reprise.targets.interface import Failure, Stage
 from reprise.xcheck.passes.interface import Ending, StageReport
 from reprise.xcheck.verdict import Verdict, outcome
+
+
+def constraint(meta: str = "") -> Constraint:
+    text = f"constraint c : algebraic on {{ {meta} a = abs(x) }} require x.rank == 2"
+    return load_text(text).constraints["c"]
 
 
 def rejected(type: str, message: str = "no", *, unsupported: bool = False) -> StageReport:
@@ -20,7 +27,8 @@ def rejected(type: str, message: str = "no", *, unsupported: bool = False) -> St
         (StageReport(Ending.ACCEPTED), Verdict.COMPILED, Verdict.ACCEPTED),
         (rejected("ValueError"), Verdict.VALID_REJECTED, Verdict.REJECTED),
         (rejected("tvm.error.InternalError"), Verdict.VALID_REJECTED, Verdict.INTERNAL),
-        (rejected("Fail", unsupported=True), Verdict.UNSUPPORTED, Verdict.REJECTED),
+        (rejected("Fail", unsupported=True), Verdict.UNSUPPORTED, Verdict.UNSUPPORTED),
+        (rejected("KeyError", unsupported=True), Verdict.UNSUPPORTED, Verdict.UNSUPPORTED),
         (StageReport(Ending.CRASHED, signal="SIGSEGV"), Verdict.CRASHED, Verdict.CRASHED),
         (StageReport(Ending.HANG), Verdict.HANG, Verdict.HANG),
         (StageReport(Ending.MEMORY), Verdict.MEMORY, Verdict.MEMORY),
@@ -29,7 +37,22 @@ def rejected(type: str, message: str = "no", *, unsupported: bool = False) -> St
 )
 def test_verdicts(report: StageReport, valid: Verdict, violating: Verdict) -> None:
     assert outcome(report, valid=True).verdict is valid
-    assert outcome(report, valid=False).verdict is violating
+    assert outcome(report, valid=False, violated=[constraint()]).verdict is violating
+
+
+def test_not_supported_is_the_rejection_that_a_constraint_about_one_compiler_asks_for() -> None:
+    report, own = rejected("Fail", unsupported=True), constraint("target: tvm")
+    assert outcome(report, valid=False, violated=[own]).verdict is Verdict.REJECTED
+    assert outcome(report, valid=False, violated=[constraint(), own]).verdict is Verdict.REJECTED
+
+
+def test_only_what_is_violated_for_certain_is_accepted_silently() -> None:
+    accepted, unsure = StageReport(Ending.ACCEPTED), constraint("confidence: low")
+    assert outcome(accepted, valid=False).verdict is Verdict.COMPILED
+    assert outcome(accepted, valid=False, violated=[unsure]).verdict is Verdict.ALLOWED
+    assert outcome(accepted, valid=False, violated=[unsure, constraint()]).verdict is (
+        Verdict.ACCEPTED
+    )
 
 
 def test_what_varies_in_a_message_does_not_separate_findings() -> None:

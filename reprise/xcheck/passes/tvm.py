@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ DEVICES = ("llvm", "cuda")
 CODE = "code generation"
 """What comes after the passes. TVM does not say when it begins, so a failure in it is one after the
 last pass; it is announced when it is over."""
+
+_NO_SUCH_TYPE = re.compile(
+    r"unknown dtype `|Data type \S+ not supported for|Cannot convert type \S+ to \w+ type"
+)
+"""What TVM says of element types that its frontend, an operator or a code generator has not."""
 
 
 def _shared() -> Any:
@@ -69,7 +75,8 @@ class Runner:
         return names
 
     def is_unsupported(self, error: Exception) -> bool:
-        return bool(self.builder.is_unsupported(error))
+        said = _NO_SUCH_TYPE.search(str(error)) is not None
+        return said or bool(self.builder.is_unsupported(error))
 
 
 def announcing(tvm: Any, announce: Any, containers: frozenset[str]) -> Any:
