@@ -104,3 +104,25 @@
     arguments: (argument_list . (_) @consumer .))
   arguments: (argument_list) @arguments
   (#any-of? @constructor $fusion_operator)) @site.pattern
+
+; --- functions that answer early with 0, or with an extent as it is ---
+(function_definition
+  declarator: (function_declarator
+    declarator: [(identifier) @name
+                 (field_identifier) @name
+                 (qualified_identifier name: (identifier) @name)])
+  body: (compound_statement (if_statement consequence: [
+    (return_statement (number_literal) @early)
+    (compound_statement (return_statement (number_literal) @early) .)]))
+  (#eq? @early "0") (#any-of? @name $pad $pad_amount)) @site.early_return
+
+(function_definition
+  declarator: (function_declarator
+    declarator: [(identifier) @name
+                 (field_identifier) @name
+                 (qualified_identifier name: (identifier) @name)]
+    parameters: (parameter_list (parameter_declaration declarator: (identifier) @parameter)))
+  body: (compound_statement (if_statement consequence: [
+    (return_statement (identifier) @early)
+    (compound_statement (return_statement (identifier) @early) .)]))
+  (#eq? @early @parameter) (#any-of? @name $pad $pad_amount)) @site.early_return

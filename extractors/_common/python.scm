@@ -134,3 +134,18 @@
     arguments: (argument_list . (_) @consumer .))
   arguments: (argument_list) @arguments
   (#any-of? @constructor $fusion_operator)) @site.pattern
+
+; --- functions that answer early with 0, or with an extent as it is ---
+(function_definition
+  name: (identifier) @name
+  body: (block (if_statement
+    consequence: (block (return_statement (integer) @early) .)))
+  (#eq? @early "0") (#any-of? @name $pad $pad_amount)) @site.early_return
+
+(function_definition
+  name: (identifier) @name
+  parameters: (parameters [(identifier) @parameter (typed_parameter . (identifier) @parameter)
+                           (default_parameter name: (identifier) @parameter)])
+  body: (block (if_statement
+    consequence: (block (return_statement (identifier) @early) .)))
+  (#eq? @early @parameter) (#any-of? @name $pad $pad_amount)) @site.early_return

@@ -77,7 +77,7 @@ def source(
     from reprise.mining.source.extractor import load_extractor
     from reprise.mining.source.files import MOST_BYTES
     from reprise.mining.source.mine import mine
-    from reprise.mining.source.summary import as_json, notes, summary, unused_lines
+    from reprise.mining.source.summary import as_json, declarations, notes, summary, unused_lines
 
     try:
         extractor = load_extractor(name)
@@ -108,6 +108,5 @@ def source(
     for line in [*(unused_lines(mined) if unused else ()), *summary(mined)]:
         click.echo(line, err=output is None)
     if output is not None:
-        written = len(mined.derived.found) + mined.derived.beyond.constraints
-        click.echo(f"{counted(written, 'declaration')} written to {output}", err=True)
+        click.echo(f"{counted(declarations(mined), 'declaration')} written to {output}", err=True)
     return Exit.OK

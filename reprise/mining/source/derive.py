@@ -28,6 +28,7 @@ LEVELS = ("high", "medium", "low")
 """Of confidence."""
 
 
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _RELATIONS = {"equal": "==", "at_least": ">=", "at_most": "<="}
 
 
@@ -46,7 +47,9 @@ class Place:
 @dataclass(frozen=True)
 class Found:
     """What one template gives at one site: ``asserted`` as (left, relation, right), or
-    ``agreeing`` as (producer, consumer, what)."""
+    ``agreeing`` as (producer, consumer, what). ``elsewhere``: what is asserted, as text, of values
+    that the site has not, so that no monitor can ask it there. ``reasons``: why ``confidence`` is
+    not higher, and what else to know."""
 
     place: Place
     template: str
@@ -56,6 +59,8 @@ class Found:
     confidence: str
     agrees: tuple[str, ...]
     clashes: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -209,6 +214,8 @@ def _operators(spelled: Iterable[str], extractor: Extractor) -> Iterator[tuple[s
         decl = symbols[name]
         if decl.category is not None:
             yield "in_category", (name, decl.category.text)
+        if len(decl.params) == 1:
+            yield "reads_one", (name,)
         for position, param in enumerate(decl.params):
             if decl.results and param.type.dtype == decl.results[0][1].dtype:
                 yield "keeps_dtype", (name, position)
@@ -246,12 +253,15 @@ def _collect(database: Database) -> Derived:
     places = _places(database)
     lost: list[Unused] = []
     levels: dict[tuple[int, str], str] = {}
-    for site, template, level in database.rows("doubt"):
+    reasons: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for site, template, level, why in database.rows("doubt"):
         key = (int(site), str(template))
+        reasons[key].append(str(why))
         worst = max(LEVELS.index(levels.get(key, "high")), LEVELS.index(str(level)))
         levels[key] = LEVELS[worst]
     cross = {name: _grouped(database.rows(name)) for name in ("agrees", "clashes")}
     asserted: dict[tuple[int, str, str], list[tuple[str, str, str]]] = defaultdict(list)
+    elsewhere: dict[tuple[int, str, str], list[str]] = defaultdict(list)
     rows = [(r, assertion(str(r[3]), str(r[4]), str(r[5]))) for r in database.rows("monitored")]
     empty = decided(said for _, said in rows)
     acting = {(row[0], row[1]): row[2] for row in database.rows("acts")}
@@ -267,9 +277,11 @@ def _collect(database: Database) -> Derived:
             why = f"`{function}` may change something"
             lost.append(Unused(places[int(site)], str(template), text, why))
             continue
-        asserted[int(site), str(template), str(klass)].append(
-            (str(left), str(relation), str(right))
-        )
+        where = (int(site), str(template), str(klass))
+        if "tensor(" in _QUOTED.sub("", text):
+            elsewhere[where].append(text)
+        else:
+            asserted[where].append((str(left), str(relation), str(right)))
     agreeing: dict[tuple[int, str, str], list[tuple[str, str, str]]] = defaultdict(list)
     for site, template, klass, producer, consumer, what in database.rows("constrained"):
         agreeing[int(site), str(template), str(klass)].append(
@@ -285,8 +297,10 @@ def _collect(database: Database) -> Derived:
             levels.get((site, template), "high"),
             cross["agrees"].get((site, template), ()),
             cross["clashes"].get((site, template), ()),
+            tuple(elsewhere.get((site, template, klass), ())),
+            tuple(sorted(reasons.get((site, template), ()))),
         )
-        for site, template, klass in sorted({*asserted, *agreeing})
+        for site, template, klass in sorted({*asserted, *agreeing, *elsewhere})
     ]
     unused = lost + [
         Unused(places[int(site)], str(template), str(text), str(why))

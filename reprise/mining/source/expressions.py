@@ -24,8 +24,9 @@ from reprise.lang.format import show
 MOST_CHARACTERS = 160
 """Of a source text inside ``value("…")``."""
 
-_GUARDED = ("value", "front", "back")
-"""Methods that need something to be there."""
+_GUARDED = re.compile(r"value|front|back|at|get[A-Z]\w*")
+"""Methods that need something to be there: `getRank()` of what has a rank."""
+_CAST = re.compile(r"(?:\w+::)*cast<.*>", re.DOTALL)
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _ARITHMETIC = ("+", "-", "*", "%")
 _SIZES = {"min", "max", "abs"}
@@ -110,7 +111,8 @@ class Reader:
 
     def refuse_guarded(self, node: Node) -> None:
         """Refuse what is evaluated only where a condition before it holds, if evaluating it
-        anywhere else could end the process: in C++, what goes through a pointer or an index."""
+        anywhere else could end the process: in C++, what goes through a pointer or an index, or
+        asks an object for something that it need not have."""
         if self.language == "cpp" and _reaches(node):
             raise Untranslatable("read only where a condition before it holds")
 
@@ -148,6 +150,8 @@ class Reader:
             raise Untranslatable("a long expression")
         if "\\" in source or '"' in source:
             raise Untranslatable("a string in an expression")
+        if _changes(node):
+            raise Untranslatable("an expression that may change something")
         names = _names(node)
         if names & self.bound:
             raise Untranslatable(f"`{min(names & self.bound)}` is bound inside the expression")
@@ -334,6 +338,16 @@ def flat(node: Node) -> str:
     return " ".join(text(node).split())
 
 
+def _changes(node: Node, called: bool = False) -> bool:
+    """Whether an expression sets a variable, or gives a function the address of one."""
+    if node.type in ("named_expression", "assignment_expression", "update_expression"):
+        return True
+    if called and node.type == "pointer_expression" and node.children[0].type == "&":
+        return True
+    inside = called or node.type == "argument_list"
+    return any(_changes(child, inside) for child in node.named_children)
+
+
 def _reaches(node: Node) -> bool:
     if node.type in ("pointer_expression", "subscript_expression"):
         return True
@@ -341,8 +355,10 @@ def _reaches(node: Node) -> bool:
         field = node.child_by_field_name("field")
         if "->" in (child.type for child in node.children):
             return True
-        if field is not None and text(field) in _GUARDED:
+        if field is not None and _GUARDED.fullmatch(text(field)):
             return True
+    if node.type in ("template_function", "qualified_identifier") and _CAST.fullmatch(text(node)):
+        return True
     return any(map(_reaches, node.named_children))
 
 

@@ -15,7 +15,7 @@ MOST_NEAR = 3
 """Names suggested for a keyword."""
 
 _ELSEWHERE = frozenset(
-    ("assert_compare", "attributes", "condition_text", "converter_table", "element_bits")
+    ("assert_compare", "attributes", "condition_text", "converter_table", "element_bits", "looks")
 )
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,60}")
 

@@ -43,6 +43,7 @@ NOT_CALLED = frozenset(
         "attributes",
         "converter_table",
         "element_bits",
+        "looks",
     )
 )
 """Keyword sets that patterns or rules of their own ask for; of all others, calls are sites."""

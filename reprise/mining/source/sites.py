@@ -44,6 +44,7 @@ from reprise.mining.source.syntax import (
     function_name,
     named,
     operand,
+    perhaps,
 )
 
 MOST_TEXT = 400
@@ -59,7 +60,7 @@ _COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": 
 _PROOFS = {"proves": 1, "proves_equal": 2, "proves_zero": 1}
 """Keyword sets of functions that prove a condition, and how many arguments they take."""
 _ACTS = re.compile(
-    "(?i:add|alloc|append|close|create|delete|emit|emplace|erase|extend|fread|fuse|fwrite|init|insert"
+    "(?i:add|alloc|append|close|create|delete|emit|emplace|erase|exec|execute|extend|fread|fuse|fwrite|init|insert"
     "|load|make_unique|malloc|mutate|next|open|parse|pop|push|put|read|register|remove|replace"
     "|reset|run|seek|set|split|store|update|visit|write)(?![a-z])"
 )
@@ -200,6 +201,7 @@ class _Site:
         self.node = match.node
         self.ancestors = ancestors(self.node, file.root)
         self.reader = Reader(file.miner.name, frozenset(bound(self.node, self.ancestors)))
+        self.perhaps = perhaps(self.node, self.ancestors)
 
     def add(self, relation: str, *row: int | str) -> None:
         self.file.add(relation, self.number, *row)
@@ -219,6 +221,8 @@ class _Site:
                 break
         if statement.has_error or any(a.type == "ERROR" for a in self.ancestors):
             self.add("broken")
+        if self.perhaps:
+            self.add("perhaps")
         for parent in self.ancestors:
             around = self.file.numbers.get((parent.start_byte, parent.end_byte))
             if around is not None:
@@ -317,6 +321,8 @@ class _Site:
             return
         notes = Translation()
         try:
+            if self.perhaps:
+                self.reader.refuse_guarded(node)
             found = shown(self.reader.expression(node, notes))
         except Untranslatable as error:
             self.add("untranslated", role, flat(node)[:MOST_TEXT], str(error))
@@ -520,6 +526,8 @@ _NAMES = (
     "base",
     "table",
     "owner",
+    "parameter",
+    "early",
 )
 """Roles of what is a name and no value of the compiler's."""
 

@@ -37,11 +37,31 @@ def summary(mined: Mined) -> list[str]:
         *_aligned(table),
         *mined.derived.beyond.summary(),
         *(
+            f"{template}: {counted(n, 'assertion')} of values that the sites have not, as comments"
+            for template, n in sorted(_elsewhere(mined).items())
+        ),
+        *(
             f"{template}: {counted(n, 'condition')} gave nothing (--unused lists them)"
             for template, n in sorted(unused.items())
         ),
         _read(mined),
     ]
+
+
+def declarations(mined: Mined) -> int:
+    """How many monitors and constraints were written."""
+    found = mined.derived.found
+    agreeing = {(f.template, f.klass, pair) for f in found for pair in f.agreeing}
+    monitors = sum(bool(f.asserted) for f in found)
+    return monitors + len(agreeing) + mined.derived.beyond.constraints
+
+
+def _elsewhere(mined: Mined) -> Counter[str]:
+    """By template: assertions that are written as comments."""
+    found: Counter[str] = Counter()
+    for each in mined.derived.found:
+        found[each.template] += len(each.elsewhere)
+    return +found
 
 
 def as_json(mined: Mined) -> dict[str, Any]:
@@ -64,6 +84,7 @@ def as_json(mined: Mined) -> dict[str, Any]:
             {"template": f.template, "from": f"{f.place.file}:{f.place.line}", "text": f.text}
             for f in beyond.findings
         ],
+        "comments": dict(sorted(_elsewhere(mined).items())),
         "unused": dict(sorted(Counter(u.template for u in mined.derived.unused).items())),
         "skipped": [{"path": s.path, "why": s.why} for s in mined.skipped],
         "unparsed": {path: read.errors for path, read in mined.files.items() if read.errors},

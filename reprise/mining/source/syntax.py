@@ -121,6 +121,30 @@ def bound(node: Node, ancestors: Sequence[Node]) -> Iterator[str]:
                     yield from identifiers(left)
 
 
+def perhaps(node: Node, ancestors: Sequence[Node]) -> bool:
+    """Whether a node need not be evaluated where its statement is."""
+    child = node
+    for parent in ancestors:
+        if child.type in STATEMENTS or parent.type in BLOCKS:
+            return False
+        match parent.type:
+            case "conditional_expression":  # in Python `a if condition else b`
+                condition = parent.child_by_field_name("condition") or parent.named_children[1]
+                if child != condition:
+                    return True
+            case "boolean_operator" | "binary_expression":
+                operator = parent.child_by_field_name("operator")
+                joins = operator is not None and operator.type in ("and", "or", "&&", "||")
+                if joins and child == parent.child_by_field_name("right"):
+                    return True
+            case "lambda" | "lambda_expression":
+                return True
+            case kind if kind in _COMPREHENSIONS:
+                return True
+        child = parent
+    return False
+
+
 def identifiers(node: Node) -> Iterator[str]:
     """The names in a node, in their order."""
     if node.type == "identifier":

@@ -7,7 +7,7 @@ names them all.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from reprise.data import data_path
@@ -27,6 +27,7 @@ def written(derived: Derived, extractor: Extractor, commit: str | None, about: s
     for found in derived.found:
         if found.asserted:
             blocks.append(_monitor(found, extractor, commit, names))
+    blocks += [_elsewhere(found) for found in derived.found if found.elsewhere]
     blocks += _constraints([f for f in derived.found if f.agreeing], extractor, commit, names)
     blocks += declarations(
         derived.beyond,
@@ -96,11 +97,24 @@ def _monitor(found: Found, extractor: Extractor, commit: str | None, names: _Nam
     place = found.place
     stem = place.file.rpartition("/")[2].partition(".")[0]
     name = names.name(f"{found.template}_{stem}_{place.line}")
-    lines = [printable(f"/// `{place.statement}`")]
+    lines = [printable(f"/// `{place.statement}`"), *_reasons(found.reasons)]
     lines.append(f"monitor {name} : {found.klass} on pass {quoted(place.pass_name)} {{")
     lines += (f"    {entry}" for entry in _meta([found], extractor, commit))
     lines += (_asserted(assertion(*parts)) for parts in found.asserted)
     return "\n".join([*lines, "}"])
+
+
+def _reasons(reasons: Iterable[str]) -> list[str]:
+    """Lines of a declaration's documentation: why its confidence is what it is."""
+    return [printable(f"/// {why[:1].upper()}{why[1:]}.") for why in reasons]
+
+
+def _elsewhere(found: Found) -> str:
+    """What is asserted of values that the site has not, as a comment."""
+    place = found.place
+    lines = [f"// {found.template}: {place.file}:{place.line}: `{place.statement}`:"]
+    lines += (f"//     {condition}" for condition in found.elsewhere)
+    return "\n".join(printable(line) for line in lines)
 
 
 def _asserted(condition: str) -> str:
@@ -123,6 +137,7 @@ def _constraints(
     for (klass, (producer, consumer, what)), group in sorted(same.items(), key=lambda x: x[0]):
         name = names.name(f"{group[0].template}_{producer}_{consumer}_{what}")
         lines = [f"/// `{consumer}` fused with the `{producer}` that it reads."]
+        lines += _reasons(dict.fromkeys(why for found in group for why in found.reasons))
         lines.append(f"constraint {name} : {klass} on {{")
         lines += (f"    {entry}" for entry in _meta(group, extractor, commit))
         lines += [f"    p = {producer}(...)", f"    c = {consumer}{{p, ...}}"]

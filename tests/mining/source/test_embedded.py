@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reprise.mining.source.mine import Mined
+from reprise.mining.source.summary import summary
 from tests.mining.source.conftest import Mine, assertions, rules
 
 SOURCE = """\
@@ -16,7 +18,15 @@ def add_constraints(hag, cdlt, bandwidth, is_fusion):
 
 def mine_text(mined: Mine, body: str) -> list[str]:
     found = mined({"a.py": SOURCE.replace("{body}", body)})
-    return [text for text in assertions(found) if "device" not in text]
+    return [text for text in comments(found) if "device" not in text]
+
+
+def comments(found: Mined) -> list[str]:
+    """What is asserted in comments: a value that is `tensor(…)` is not there at the text's line."""
+    assert not assertions(found)
+    indented = "//     "
+    lines = found.text.splitlines()
+    return [line.removeprefix(indented) for line in lines if line.startswith(indented)]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +60,16 @@ def test_the_device_is_held_against_what_the_text_divides_by(mined: Mine) -> Non
     found = mined(
         {"a.py": SOURCE.replace("{body}", 'cdlt.add_constraint(f"size % {bandwidth} == 0")')}
     )
-    assert "tensor(size) % device(channel_bytes) == 0" in assertions(found)
+    assert "tensor(size) % device(channel_bytes) == 0" in comments(found)
+    assert "// embedded: a.py:4: `cdlt.add_constraint(" in found.text
+    assert "embedded: 2 assertions of values that the sites have not, as comments" in summary(found)
+
+
+def test_a_text_about_the_compilers_own_values_is_a_monitor(mined: Mine) -> None:
+    """It can be asked where the text is: `bandwidth` is known there."""
+    body = 'cdlt.add_constraint(f"{dims[0]} % {bandwidth} == 0")'
+    found = mined({"a.py": SOURCE.replace("{body}", body)})
+    assert 'value("dims[0]") % value("bandwidth") == 0' in assertions(found)
     (monitor,) = rules(found).monitors.values()
     assert monitor.meta["template"] == ("embedded",)
     assert monitor.meta["from"] == ("a.py:4",)
