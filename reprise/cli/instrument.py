@@ -53,6 +53,10 @@ _RULES = click.Path(exists=True, path_type=Path)
     "--may-call", multiple=True, metavar="NAME",
     help="A function or method that only looks, so that monitors may call it; repeatable.",
 )  # fmt: skip
+@click.option(
+    "--extractor", "name", metavar="NAME|FOLDER",
+    help="An extractor, whose `looks` are such functions.",
+)  # fmt: skip
 @click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
 @text_or_json
 def instrument(
@@ -65,6 +69,7 @@ def instrument(
     lazy: tuple[Path, ...],
     cxxflags: str,
     may_call: tuple[str, ...],
+    name: str | None,
     diff: bool,
     form: str,
 ) -> int:
@@ -87,6 +92,7 @@ def instrument(
     from reprise.mining.instrument.errors import InstrumentError
     from reprise.mining.instrument.instrumenting import plan, report, write
     from reprise.mining.instrument.lazy import read_lazy
+    from reprise.mining.source.extractor import load_extractor
 
     if copy is None and not diff:
         raise click.UsageError("say where the copy goes (-o COPY), or ask for a --diff")
@@ -99,9 +105,10 @@ def instrument(
         if not checks:
             raise InstrumentError("there are no monitors in these rule files")
         failures: list[str] = []
+        looks = () if name is None else load_extractor(name).keywords.get("looks", ())
         source, flags = Checkout(checkout), shlex.split(cxxflags)
         with _progress() as tell:
-            made = plan(source, checks, device, read_lazy(lazy), flags, may_call, tell)
+            made = plan(source, checks, device, read_lazy(lazy), flags, (*may_call, *looks), tell)
             if not diff and copy is not None:
                 failures = write(source, copy, made, lambda n: tell(f"{n} files copied"))
     except InstrumentError as error:
@@ -137,12 +144,19 @@ _SHOWN = 20
 
 def _tell(refused: tuple[Refusal, ...], failures: list[str]) -> None:
     """Say on standard error what was left out."""
+    from reprise.mining.instrument.instrumenting import kinds
+    from reprise.mining.instrument.values import MAY_CHANGE
+
     for refusal in refused[:_SHOWN]:
         at = f" at {refusal.site}" if refusal.site is not None else ""
         place = f"{refusal.check.span.file}:{refusal.check.span.line}"
         click.echo(f"{place}: {refusal.check.key} is not put in{at}: {refusal.reason}", err=True)
     if len(refused) > _SHOWN:
         more = counted(len(refused) - _SHOWN, "more check")
-        click.echo(f"{more} not put in: --format json lists them", err=True)
+        click.echo(f"{more} not put in (--format json lists them). In all:", err=True)
+        for why, number in kinds(refused).most_common():
+            click.echo(f"{number:>6}  {why}", err=True)
+    if any(refusal.reason.endswith(MAY_CHANGE) for refusal in refused):
+        click.echo("what only looks: --may-call NAME, or `looks` of an --extractor", err=True)
     for failure in failures:
         click.echo(f"not copied: {failure}", err=True)

@@ -30,7 +30,7 @@ from reprise.mining.instrument.places import (
     unreadable,
     walk,
 )
-from reprise.mining.instrument.values import Condition, Untranslatable, Writer
+from reprise.mining.instrument.values import MAY_CHANGE, Condition, Untranslatable, Writer
 
 LANGUAGE = Language(tree_sitter_cpp.language())
 RECORDER = "_reprise_monitor.hpp"
@@ -313,7 +313,8 @@ def names_read(expression: str, may_call: frozenset[str] = frozenset()) -> set[s
     tree = parse(LANGUAGE, f"int f() {{ return ({expression}); }}".encode())
     if errors_in(tree) or ";" in expression:
         raise Untranslatable(f"`{expression}` is no C++ expression")
-    names = set()
+    names: set[str] = set()
+    own: set[str] = set()  # functions that are called without an object: members, or free ones
     for node in walk(tree.root_node.children[0].children[-1]):
         if node.type in ("assignment_expression", "update_expression", "new_expression"):
             raise Untranslatable(f"`{expression}` changes something")
@@ -321,16 +322,21 @@ def names_read(expression: str, may_call: frozenset[str] = frozenset()) -> set[s
             raise Untranslatable(f"`{expression}` changes something")
         if node.type == "call_expression":
             function = node.child_by_field_name("function")
-            called = re.split(r"::|\.|->", text_of(function))[-1] if function is not None else ""
+            called = _called(function)
             if not _PURE.fullmatch(called) and called not in may_call:
-                raise Untranslatable(
-                    f"`{expression}` calls {called}, which may change what happens"
-                )
-        if node.type in ("identifier", "this") and not _is_called(node):
-            names.add(text_of(node))
+                raise Untranslatable(f"`{expression}` calls `{called}`, {MAY_CHANGE}")
+        if node.type in ("identifier", "this"):
+            (own if _is_called(node) else names).add(text_of(node))
+    names = names or own
     if not names:
         raise Untranslatable(f"`{expression}` reads no variable")
     return names
+
+
+def _called(function: Node | None) -> str:
+    """The name of what is called: without classes, namespaces, and template arguments."""
+    written = "" if function is None else text_of(function)
+    return re.split(r"::|\.|->", re.sub(r"<.*>", "", written, flags=re.DOTALL))[-1]
 
 
 def _is_called(node: Node) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import difflib
 import json
 import posixpath
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -34,6 +36,7 @@ _CPP = frozenset(
     {".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hh", ".hpp", ".hxx", ".inc", ".inl"}
 )
 
+_QUOTED = re.compile(r"`[^`]*`")
 _CHECKS = "CHECKS: dict[str, list[Any]] = {}"
 _LAZY = "LAZY: list[dict[str, str]] = []"
 """Lines of the Python recorder that are filled in."""
@@ -235,6 +238,8 @@ class _Planner:
             return _Placing(
                 path, data, cpp_source.CppSource(data, self.device, self.may_call), "c++"
             )
+        if suffix == ".c":
+            raise NoPlace("that file is C, and the recorder is C++")
         raise NoPlace("that file is neither Python nor C++")
 
     def finish(self, file: _Placing) -> Touched | None:
@@ -330,6 +335,14 @@ class _Planner:
 @cache
 def _template(name: str) -> str:
     return (Path(__file__).parent / "recorder" / name).read_text(encoding="utf-8")
+
+
+def kinds(refused: Iterable[Refusal]) -> Counter[str]:
+    """How often checks were refused for each kind of reason: what is quoted in it, and what it
+    adds in parentheses or behind a colon, left out."""
+    return Counter(
+        re.split(r" \(|: ", _QUOTED.sub("`…`", each.reason), maxsplit=1)[0] for each in refused
+    )
 
 
 def report(made: Plan) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from reprise.mining.instrument.places import (
     unreadable,
     walk,
 )
-from reprise.mining.instrument.values import Condition, Untranslatable, Writer
+from reprise.mining.instrument.values import MAY_CHANGE, Condition, Untranslatable, Writer
 
 LANGUAGE = Language(tree_sitter_python.language())
 RECORDER = "_reprise_monitor.py"
@@ -320,7 +320,7 @@ class _Leaves(python.NodeTransformer):
             case python.Name() | python.Attribute() | python.Subscript():
                 text = python.unparse(node)
                 if not all(self.only_looks(inner) for inner in python.walk(node)):
-                    raise Untranslatable(f"`{text}` makes a call, which may change what happens")
+                    raise Untranslatable(f"`{text}` makes a call, {MAY_CHANGE}")
                 return python.Name(Writer.read(self.writer, text, self.before))
             case python.Call(python.Name(function), _, []) if function in _PURE:
                 inner = ", ".join(python.unparse(self.visit(arg)) for arg in node.args)
@@ -329,7 +329,7 @@ class _Leaves(python.NodeTransformer):
                 text = python.unparse(node)
                 if all(self.only_looks(inner) for inner in python.walk(node)):
                     return python.Name(Writer.read(self.writer, text, self.before))
-                raise Untranslatable(f"`{text}` makes a call, which may change what happens")
+                raise Untranslatable(f"`{text}` makes a call, {MAY_CHANGE}")
             case python.Tuple() | python.List() | python.operator() | python.unaryop():
                 return self.generic_visit(node)
             case python.boolop() | python.cmpop() | python.expr_context() | python.IfExp():

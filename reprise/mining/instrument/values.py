@@ -15,6 +15,9 @@ from reprise.lang import ast
 from reprise.lang.format import show
 from reprise.mining.instrument.device import Scalar
 
+MAY_CHANGE = "which may change what happens"
+"""Ends the reason why an expression with a call is refused."""
+
 OBSERVING = frozenset({"value", "after"})
 
 

@@ -132,6 +132,33 @@ def test_an_expression_that_may_change_something_is_refused(
     assert len(made.refused) == 1
 
 
+def test_what_a_member_function_says_of_itself_is_read(workshop: Workshop) -> None:
+    source = (
+        "struct A {\n  int size() const { return 1; }\n"
+        "  void f() {\n    assert(size() == 1);\n  }\n};\n"
+    )
+    workshop.put({"a.hpp": f"#include <cassert>\n{source}"})
+    made = workshop.make(monitor('value("size()") == 1', "a.hpp:5"))
+    assert made.refused == ()
+    check = workshop.text("a.hpp").index("reprise::of<decltype(size())>(size())")
+    assert check < workshop.text("a.hpp").index("assert(size() == 1);")
+
+
+def test_a_name_with_template_arguments_may_be_called_by_its_name(
+    workshop: Workshop, no_compiler: None
+) -> None:
+    workshop.put({"a.cc": "int f(int x) {\n  int y = cast<int>(x);\n  return y;\n}\n"})
+    rule = monitor('value("cast<int>(x)") > 0', "a.cc:2")
+    assert "calls `cast`" in workshop.plan(rule).refused[0].reason
+    assert workshop.plan(rule, may_call=["cast"]).refused == ()
+
+
+def test_a_file_of_c_is_told_from_others(workshop: Workshop) -> None:
+    workshop.put({"a.c": "int f(int x) {\n  return x;\n}\n"})
+    (refused,) = workshop.plan(monitor('value("x") > 0', "a.c:2")).refused
+    assert refused.reason == "that file is C, and the recorder is C++"
+
+
 def test_getters_are_read(workshop: Workshop) -> None:
     source = "template <class T> int f(const T &x) {\n  int y = x.getRank();\n  return y;\n}\n"
     workshop.put({"a.cc": source})
