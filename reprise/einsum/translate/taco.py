@@ -13,6 +13,8 @@ from reprise.einsum.translate.script import Untranslatable
 
 imports = """\
 import os
+import re
+import signal
 import subprocess
 import tempfile"""
 helpers = '''
@@ -22,6 +24,25 @@ class Rejected(Exception):
 
 class Internal(Exception):
     """TACO fails inside, or generates C that does not compile."""
+
+
+def failure(done):
+    """What went wrong, by what TACO says. Of the C that it generates, the compiler's first error
+    counts, without the names of tensors and indices in what is not declared."""
+    said = done.stderr.strip()
+    if "Compilation command failed" in said:
+        error = re.search("error: (.*)", said)
+        what = error[1] if error else "no error is told"
+        undeclared = re.match("'([a-z]+)([A-Z])([0-9]*)([a-z_]*)' undeclared", what)
+        if undeclared:
+            kind = "position" if undeclared[1] == "p" else "coordinate"
+            what = f"undeclared {kind}{undeclared[4]} (`{undeclared[0]}`)"
+        return Internal(f"the C that it generates does not compile: {what}")
+    if "Error at" in said or "Temporary assumption broken" in said:
+        return Rejected(said)
+    code = done.returncode
+    ended = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+    return Internal(f"{ended}: {said}" if said else ended)
 
 
 def evaluate(statement, formats, files, output, shape):
@@ -35,13 +56,11 @@ def evaluate(statement, formats, files, output, shape):
             command.append(f"-i={name}:{path}")
         written = os.path.join(folder, f"{output}.out.tns")
         command.append(f"-o={output}:{written}")
-        surroundings = {**os.environ, "TMPDIR": folder, "TACO_CFLAGS": "-O0 -std=c99"}
+        flags = {"TACO_CFLAGS": "-O0 -std=c99", "LC_ALL": "C", "TMPDIR": folder}
+        surroundings = {**os.environ, **flags}
         done = subprocess.run(command, env=surroundings, capture_output=True, text=True)
         if done.returncode != 0:
-            said = done.stderr.strip()
-            if "Error at" in said or "Temporary assumption broken" in said:
-                raise Rejected(said)
-            raise Internal(f"exit status {done.returncode}: {said}")
+            raise failure(done)
         with open(written) as file:
             rows = [line.split() for line in file if line.strip() and line[0] != "#"]
     rank = len(shape)
