@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from reprise.lang.diagnostics import Span
 
@@ -180,11 +181,16 @@ class Program:
         """Names of the relations that some rule defines."""
         return frozenset(rule.head.relation for rule in self.rules)
 
+    @cached_property
+    def by_head(self) -> dict[str, list[Rule]]:
+        """The rules of each derived relation, in order."""
+        found: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            found.setdefault(rule.head.relation, []).append(rule)
+        return found
+
     def restricted_to(self, roots: Iterable[str]) -> Program:
         """The part of the program that the relations ``roots`` depend on."""
-        by_head: dict[str, list[Rule]] = {}
-        for rule in self.rules:
-            by_head.setdefault(rule.head.relation, []).append(rule)
         needed: set[str] = set()
         pending = [name for name in roots if name in self.relations]
         while pending:
@@ -192,7 +198,7 @@ class Program:
             if name in needed:
                 continue
             needed.add(name)
-            for rule in by_head.get(name, ()):
+            for rule in self.by_head.get(name, ()):
                 pending += relations_in(rule.body)
         return Program(
             {name: r for name, r in self.relations.items() if name in needed},

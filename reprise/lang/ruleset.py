@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 LIBRARY = ("std", "ops")
 """Folders of the rule library that every rule may use without importing them."""
+_PREFIX = "rules-"
+_MOST_KEPT = 100
+"""Sets of rules that the cache keeps; the one written longest ago makes room. One takes about
+0.25 MB."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ def load_rules(paths: Sequence[Path], *, library: bool = True) -> RuleSet:
     loaded before and whose files have not changed comes from the cache.
     """
     request = (tuple(paths), library)
-    cache = cache_folder() / f"rules-{_request_hash(request)}.pickle"
+    cache = cache_folder() / f"{_PREFIX}{_request_hash(request)}.pickle"
     kept = _read_cache(cache, request)
     if kept is not None:
         return kept
@@ -132,7 +136,7 @@ def load_rules(paths: Sequence[Path], *, library: bool = True) -> RuleSet:
         request=request,
     )
     manifest = {path: _text_hash(text) for path, text in rules.sources.items()}
-    write_cache(cache, pickle.dumps((requested, manifest, bare), 5))
+    write_cache(cache, pickle.dumps((requested, manifest, bare), 5), _MOST_KEPT, _PREFIX)
     return rules
 
 

@@ -168,7 +168,7 @@ def load_tables() -> Tables:
     """The tables of ``grammars/rules.lark``, from the cache where possible."""
     text = data_path("grammars/rules.lark").read_text(encoding="utf-8")
     checksum = zlib.crc32(text.encode())
-    path = cache_folder() / f"rules-grammar-{FORMAT}-{checksum:08x}.json"
+    path = cache_folder() / f"grammar-{FORMAT}-{checksum:08x}.json"
     tables = _read_cache(path, text)
     if tables is None:
         data = compile_grammar(text)

@@ -78,3 +78,11 @@ def test_damaged_and_unwritable_caches_do_no_harm(folder: Path, tmp_path: Path) 
     cache_folder().rmdir()
     cache_folder().write_text("a file where the folder should be")
     assert set(load_rules([folder]).patterns) == {"p"}
+
+
+def test_the_cache_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ruleset, "_MOST_KEPT", 2)
+    for name in ("b", "c", "d"):
+        (folder / f"{name}.rules").write_text(f"pattern {name} {{ n = abs(x) }}")
+        load_rules([folder / f"{name}.rules"])
+    assert len(list(cache_folder().glob("rules-*.pickle"))) == 2
