@@ -59,6 +59,8 @@ _PROOFS = 2
 be violated that it implies."""
 _ATTEMPTS = 20
 """What the witness finder may draw for one program."""
+_FAILURES = 2
+"""Programs that are looked for in vain before no other is."""
 _TURNS = frozenset({"data_representation", "parameter_bound", "algebraic", "cardinality"})
 """Classes of constraints that signatures speak of too."""
 _FLOW = frozenset({"node", "input", "output"})
@@ -133,9 +135,7 @@ class Modeller:
         self.finder = WitnessFinder(rules, self.signatures, unsupported=lowering.unsupported)
         self._judges: dict[frozenset[str], Judge] = {}
         self._relevant: dict[frozenset[str], list[Constraint]] = {}
-        self.by_head: dict[str, list[core.Rule]] = {}
-        for rule in rules.program.rules:
-            self.by_head.setdefault(rule.head.relation, []).append(rule)
+        self.by_head = rules.program.by_head
 
     def violating(self, name: str, rng: Random, turn: int = 0) -> Made | NotMade:
         """A model that violates one constraint. ``turn``: which of its kinds comes first."""
@@ -162,22 +162,37 @@ class Modeller:
         found = self._relevant.get(operators)
         if found is None:
             filled = set(self.rules.program.relations)
+            asked = {name for op in (*operators, None) for name in self._by_operator.get(op, ())}
             found = self._relevant[operators] = [
                 constraint
                 for name, constraint in self.constraints.items()
-                if can_fire(self.by_head.get(name, ()), operators, filled)
+                if name in asked and can_fire(self.by_head.get(name, ()), operators, filled)
             ]
+        return found
+
+    @cached_property
+    def _by_operator(self) -> dict[str | None, set[str]]:
+        """Names of constraints by the operators of a node that they ask for; None: of any."""
+        found: dict[str | None, set[str]] = {}
+        for name in self.constraints:
+            for rule in self.by_head.get(name, ()):
+                for operator in next(_operators(rule, rule.body), (None,)):
+                    found.setdefault(operator, set()).add(name)
         return found
 
     def finder_for(self, constraint: Constraint) -> WitnessFinder:
         """The witness finder, with none of the relations that only other constraints need."""
-        program = self.rules.program
-        others = {name for c in self.rules.constraints.values() for name in (c.name, c.guard)}
-        kept = [n for n in program.relations if n.partition("__")[0] not in others]
         finder = copy(self.finder)
-        narrow = program.restricted_to([*kept, constraint.guard])
+        narrow = self.rules.program.restricted_to([*self._common, constraint.guard])
         finder.rules = replace(self.rules, program=narrow)
         return finder
+
+    @cached_property
+    def _common(self) -> list[str]:
+        """The relations that are no constraint's own."""
+        constraints = self.rules.constraints.values()
+        own = {name for c in constraints for name in (c.name, c.guard)}
+        return [n for n in self.rules.program.relations if n.partition("__")[0] not in own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +215,7 @@ class _Search:
         self.questions = 0
         self.unwritten: dict[str, None] = {}
         self._found: list[Graph] = []
+        self._failures = 0
 
     # --- what is asked for -----------------------------------------------------------------------
 
@@ -268,15 +284,9 @@ class _Search:
         return NotMade("nothing was found that violates it alone")
 
     def _operators(self) -> set[str]:
-        found: set[str] = set()
-        for rule in self.maker.by_head.get(self.constraint.guard, ()):
-            sets = {x.expr: x.values for x in rule.body if isinstance(x, core.Member)}
-            for atom in _atoms(rule.body):
-                if atom.relation == "node":
-                    op = atom.terms[1]
-                    known = (op.value,) if isinstance(op, core.Const) else sets.get(op, ())
-                    found.update(map(str, known))
-        return found
+        rules = self.maker.by_head.get(self.constraint.guard, ())
+        found = (_operators(rule, _atoms(rule.body)) for rule in rules)
+        return {op for each in found for asked in each for op in asked}
 
     # --- structures ------------------------------------------------------------------------------
 
@@ -295,10 +305,11 @@ class _Search:
         if number < len(self._found):
             return self._found[number]
         pattern = self._guard
-        if pattern is None:
+        if pattern is None or self._failures >= _FAILURES:
             return None
         witness = self._finder.find(pattern, self.rng, attempts=_ATTEMPTS)
         if not isinstance(witness, Witness):
+            self._failures += 1
             return None
         self._found.append(_opened(witness.program.graph, self._about_values))
         return self._found[-1]
@@ -657,6 +668,18 @@ def _atoms(body: Iterable[core.Literal]) -> Iterator[core.Atom]:
             yield literal
         elif isinstance(literal, core.Aggregate):
             yield from _atoms(literal.body)
+
+
+def _operators(rule: core.Rule, atoms: Iterable[core.Literal]) -> Iterator[tuple[str, ...]]:
+    """The operators that each node may have, of those among the rule's ``atoms`` of which it says
+    so."""
+    sets = {x.expr: x.values for x in rule.body if isinstance(x, core.Member) and not x.negated}
+    for atom in atoms:
+        if isinstance(atom, core.Atom) and atom.relation == "node" and not atom.negated:
+            op = atom.terms[1]
+            known = (op.value,) if isinstance(op, core.Const) else sets.get(op, ())
+            if known:
+                yield tuple(map(str, known))
 
 
 def _source(graph: Graph, tensor: Tensor, type: TensorType) -> Tensor:

@@ -59,17 +59,11 @@ class Prepared:
 
     def texts(self) -> dict[str, str]:
         """The constraints as they are written."""
-        from reprise.lang import ast
-
-        found = {}
-        for file in self.rules.files:
-            for decl in file.decls:
-                if isinstance(decl, ast.ConstraintDecl) and decl.name.text in self.constraints:
-                    lines = self.rules.sources[decl.span.file].splitlines()
-                    found[decl.name.text] = "\n".join(
-                        lines[decl.span.line - 1 : decl.span.end_line]
-                    )
-        return found
+        lines = {path: text.splitlines() for path, text in self.rules.sources.items()}
+        return {
+            c.name: "\n".join(lines[c.span.file][c.span.line - 1 : c.span.end_line])
+            for c in self.constraints.values()
+        }
 
     def modeller(self) -> Modeller:
         """What makes models. Not for two threads."""

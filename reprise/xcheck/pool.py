@@ -12,6 +12,7 @@ passes, so it counts as deepest. Ranks are fractions, since "the same rank" has 
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -29,10 +30,17 @@ class Entry:
 
 
 class Pool:
-    """The pool P. Entries keep the order in which they were given."""
+    """The pool P. Entries keep the order in which they were given.
+
+    ``_order`` is a heap of (rank, usage, place in the order, name), which is the order in which
+    entries are chosen: what is in it of an entry that has changed or is gone is dropped when it
+    comes up."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = {entry.name: entry for entry in entries}
+        self._places = {name: place for place, name in enumerate(self._entries)}
+        self._order = [self._key(entry) for entry in self]
+        heapq.heapify(self._order)
 
     @classmethod
     def of(cls, names: Iterable[str], ranks: Mapping[str, Fraction] | None = None) -> Pool:
@@ -50,18 +58,23 @@ class Pool:
         return self._entries[name]
 
     def choose(self) -> Entry | None:
-        """The constraint to violate next; None from an empty pool."""
-        smallest = self._smallest_rank()  # line 2
-        if len(smallest) <= 1:  # lines 3-4
-            return smallest[0] if smallest else None
-        return min(smallest, key=lambda entry: entry.usage)  # line 6; min keeps the first
+        """The constraint to violate next: of those with the smallest rank (line 2) the one that
+        was chosen least often (line 6), of these the first; None from an empty pool."""
+        while self._order:
+            rank, usage, _, name = self._order[0]
+            entry = self._entries.get(name)
+            if entry is not None and (entry.rank, entry.usage) == (rank, usage):
+                return entry
+            heapq.heappop(self._order)
+        return None
 
     def record(self, name: str, completed: int) -> Entry:
         """Lines 11 to 14, after ``completed`` passes; the entry as it is now."""
         old = self._entries[name]
         rank = old.rank + Fraction(1, max(completed, 1))
-        self._entries[name] = replace(old, rank=rank, usage=old.usage + 1)
-        return self._entries[name]
+        entry = self._entries[name] = replace(old, rank=rank, usage=old.usage + 1)
+        heapq.heappush(self._order, self._key(entry))
+        return entry
 
     def drop(self, name: str) -> None:
         """Take a constraint out: no model violates it."""
@@ -69,8 +82,10 @@ class Pool:
 
     def copy(self) -> Pool:
         """A pool of its own, to look ahead in."""
-        return Pool(self._entries.values())
+        copied = Pool(())
+        copied._entries, copied._places = dict(self._entries), self._places
+        copied._order = list(self._order)
+        return copied
 
-    def _smallest_rank(self) -> list[Entry]:
-        least = min((entry.rank for entry in self), default=None)
-        return [entry for entry in self if entry.rank == least]
+    def _key(self, entry: Entry) -> tuple[Fraction, int, int, str]:
+        return entry.rank, entry.usage, self._places[entry.name], entry.name
