@@ -151,12 +151,22 @@ def derive(
 
     Raises RulesError if the rules are wrong.
     """
-    loaded = load_rules([rules or data_path("rules/mining")], library=False)
+    loaded = load_rules(template_files(rules or data_path("rules/mining")), library=False)
     database = Database(loaded.program, cache=cache_folder() / "mine-plans", checked=True)
     database.commit(_facts(files, extractor, known))
     derived = _collect(database)
     database.save()
     return derived
+
+
+def template_files(folder: Path) -> list[Path]:
+    """The files of a folder that say something of sites: they import what declares their facts.
+    Beside them lie signatures of operators, mined from documents, which say nothing of sites."""
+    return [
+        path
+        for path in sorted(folder.glob("*.rules"))
+        if re.search(r'^import "', path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
 
 
 def _facts(

@@ -41,6 +41,7 @@ from reprise.mining.source.syntax import (
     ancestors,
     assigned,
     bound,
+    constants_beside,
     function_name,
     named,
     operand,
@@ -254,9 +255,16 @@ class _Site:
                     if role not in _NAMES:
                         self.expression(role, node)
         self._values(name)
+        if self.match.kind == "limit":
+            self._beside(statement)
         compare = self.match.captures.get("compare")
         if compare:
             self._compared(text(compare[0]))
+
+    def _beside(self, statement: Node) -> None:
+        """The integer constants that are declared right before and after this one."""
+        for found in constants_beside(statement):
+            self.add("beside", words(text(found[0]))[0], int(text(found[1]), 0))
 
     def _values(self, variable: Node | None) -> None:
         """What the pattern or extractor.toml says that the site says, besides its captures."""

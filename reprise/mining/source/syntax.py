@@ -5,6 +5,7 @@ The same for Python and C++, whose grammars name these things differently but wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
@@ -119,6 +120,37 @@ def bound(node: Node, ancestors: Sequence[Node]) -> Iterator[str]:
                 left = child.child_by_field_name("left")
                 if left is not None:
                     yield from identifiers(left)
+
+
+def constants_beside(statement: Node) -> Iterator[tuple[Node, Node]]:
+    """Name and value of the statements right before and after one that declare an integer."""
+    for other in (_beside(statement, "prev"), _beside(statement, "next")):
+        while other is not None and other.type in ("expression_statement", "declaration"):
+            other = next(
+                (c for c in other.named_children if c.type in ("assignment", "init_declarator")),
+                None,
+            )
+        if other is None:
+            continue
+        name, value = (
+            next((n for f in fields if (n := other.child_by_field_name(f)) is not None), None)
+            for fields in (("left", "declarator", "name"), ("right", "value"))
+        )
+        if (
+            name is not None
+            and value is not None
+            and re.search(r"[A-Za-z]", text(name))
+            and re.fullmatch(r"[1-9][0-9]*|0|0[xX][0-9a-fA-F]+", text(value).strip())
+        ):
+            yield name, value
+
+
+def _beside(statement: Node, side: str) -> Node | None:
+    """The next statement on a side, comments left out."""
+    other: Node | None = getattr(statement, f"{side}_named_sibling")
+    while other is not None and other.type == "comment":
+        other = getattr(other, f"{side}_named_sibling")
+    return other
 
 
 def perhaps(node: Node, ancestors: Sequence[Node]) -> bool:

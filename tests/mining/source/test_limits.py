@@ -6,6 +6,7 @@ import pytest
 
 from reprise.mining.source.limits import words
 from tests.mining.source.conftest import Mine, rules
+from tests.mining.source.test_templates import SETTINGS
 
 LIMITS = """\
 // The largest tensor, in bytes. TODO: check NPU_MAXIMUM_TENSOR_SIZE.
@@ -77,3 +78,23 @@ def test_the_least_is_no_upper_bound(mined: Mine) -> None:
 def test_words_of_names() -> None:
     assert words("kMaxThreadDims") == ["k", "max", "thread", "dims"]
     assert words("NNPA_MAXIMUM_TENSOR_SIZE") == ["nnpa", "maximum", "tensor", "size"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.py": "ERROR_NO_FILE = 11\nERROR_MAX_TENSOR_BYTES = 12\n"},
+        {"a.py": "class E(IntEnum):\n    DIM_MAX_RANK = 0x10\n    # and\n    DIM_ANY = 0x20\n"},
+        {"a.cc": "#define CODE_MAX_RANK 7\n#define CODE_NEXT 8\n"},
+        {"a.cc": "constexpr int CODE_MAX_RANK = 7;\nconstexpr int CODE_NEXT = 8;\n"},
+    ],
+)
+def test_codes_that_are_counted_up_are_no_limits(mined: Mine, files: dict[str, str]) -> None:
+    beyond = mined(files, settings=SETTINGS).derived.beyond
+    assert (beyond.sizes, beyond.findings) == ((), ())
+
+
+def test_limits_beside_other_limits_are_limits(mined: Mine) -> None:
+    found = mined({"a.py": "MAX_RANK = 6\nMAX_DIMS = 7\nLANES = 8\n"}, settings=SETTINGS)
+    assert [bound.name for bound in found.derived.beyond.sizes] == ["MAX_RANK"]
+    assert [finding.text for finding in found.derived.beyond.findings] == ["MAX_DIMS"]
