@@ -6,12 +6,16 @@ import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import wants_colour
-from reprise.cli.subject import folder_for, subject_options
+from reprise.cli.subject import folder_for, refuse_for_kernels, subject_options
+
+if TYPE_CHECKING:
+    from reprise.distill.record import Result
 
 
 @click.command(short_help="Turn a failing program into a rule about its defect.")
@@ -51,14 +55,14 @@ def distill(
 ) -> int:
     """Turn a failing program into a rule that matches the programs that fail alike.
 
-    Takes a finding's folder (or RUN/ID), a .uir program or an ONNX model, and reduces it. Then
-    everything that the rule could say of it is varied, one thing at a time, and what does not
-    matter to the defect is left out. The folder holds the rule with tests, and a record of every
-    experiment. Ctrl-C, and a budget that is spent, keep the rule as far as it is, with the
-    conditions that were not tried yet; the same command goes on from there. At last the rule is
-    held against programs that it has not seen, and the run's other findings of the same defect:
-    where it matches one that passes, a condition is added, at most ten times; if that does not
-    help, the rule is discarded, unless such matches are few.
+    Takes a finding's folder (or RUN/ID), a .uir program, an ONNX model or a JSON kernel, and
+    reduces it. Then everything that the rule could say of it is varied, one thing at a time, and
+    what does not matter to the defect is left out. The folder holds the rule with tests, and a
+    record of every experiment. Ctrl-C, and a budget that is spent, keep the rule as far as it is,
+    with the conditions that were not tried yet; the same command goes on from there. At last the
+    rule is held against programs that it has not seen, and the run's other findings of the same
+    defect: where it matches one that passes, a condition is added, at most ten times; if that does
+    not help, the rule is discarded, unless such matches are few.
 
     Exit code: 0 distilled, 1 the rule was discarded, 2 an option or the target is bad or the
     program does not show the defect there, 130 stopped.
@@ -68,28 +72,40 @@ def distill(
     from reprise.distill.subject import read_subject
     from reprise.distill.telling import LiveProgress, PlainProgress, summary_lines
     from reprise.distill.tighten import Against
+    from reprise.einsum.distill.distilling import distill_kernel
+    from reprise.einsum.distill.subject import is_about_a_kernel, read_kernel_subject
     from reprise.solve.signatures import Signatures
     from reprise.targets.process import Limits
 
-    signatures = Signatures.load()
-    read = read_subject(subject, target, signatures, inputs=inputs, seed=seed)
-    out = out or folder_for(subject, read.origin if read.detail else None, "distilled")
     live = LiveProgress() if wants_colour(sys.stderr) else None
+    given: dict[str, Any] = {
+        "limits": Limits(seconds=timeout, memory_mib=memory),
+        "jobs": jobs or os.cpu_count() or 1,
+        "budget": Budget(runs, seconds),
+        "reduce": reduce,
+        "seed": seed,
+        "name": name,
+        "progress": live or PlainProgress(),
+    }
+    done: Result
     try:
-        with live or nullcontext():
-            done, file, interrupted = distill_subject(
-                read,
-                signatures,
-                out,
-                limits=Limits(seconds=timeout, memory_mib=memory),
-                jobs=jobs or os.cpu_count() or 1,
-                budget=Budget(runs, seconds),
-                reduce=reduce,
-                seed=seed,
-                name=name,
-                progress=live or PlainProgress(),
-                against=Against(corpus, neighbours) if corpus or neighbours else None,
-            )
+        if is_about_a_kernel(subject):
+            refuse_for_kernels({"--inputs": inputs, "--corpus": corpus})
+            kernel = read_kernel_subject(subject, target)
+            out = out or folder_for(subject, kernel.origin if kernel.detail else None, "distilled")
+            with live or nullcontext():
+                done, file, interrupted = distill_kernel(
+                    kernel, out, neighbours=neighbours, **given
+                )
+        else:
+            signatures = Signatures.load()
+            read = read_subject(subject, target, signatures, inputs=inputs, seed=seed)
+            out = out or folder_for(subject, read.origin if read.detail else None, "distilled")
+            against = Against(corpus, neighbours) if corpus or neighbours else None
+            with live or nullcontext():
+                done, file, interrupted = distill_subject(
+                    read, signatures, out, against=against, **given
+                )
     except KeyboardInterrupt:
         click.echo(
             f"stopped before there was a rule; the same command goes on from {out}", err=True

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from reprise.cli.fuzz import Duration
+from reprise.cli.duration import Duration
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -17,7 +17,9 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def subject_options(*, out: str, seed: str) -> Callable[[_Command], _Command]:
     """Add the argument and the options, with the help of ``--out`` and ``--seed``."""
     options = (
-        click.argument("subject", metavar="FINDING|MODEL|PROGRAM", type=click.Path(path_type=Path)),
+        click.argument(
+            "subject", metavar="FINDING|MODEL|PROGRAM|KERNEL", type=click.Path(path_type=Path)
+        ),
         click.option(
             "--target", metavar="NAME[:DEVICE][@PYTHON]",
             help="On what it fails. [default: the finding's own target]",
@@ -58,6 +60,13 @@ def subject_options(*, out: str, seed: str) -> Callable[[_Command], _Command]:
         return command
 
     return add
+
+
+def refuse_for_kernels(options: dict[str, object]) -> None:
+    """Raises UsageError for an option that was given and is about graphs."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise click.UsageError(f"{given[0]} is about graphs: a kernel holds its data itself")
 
 
 def folder_for(subject: Path, finding: Path | None, name: str) -> Path:

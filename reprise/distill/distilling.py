@@ -17,6 +17,7 @@ from random import Random
 from reprise.campaign.filing import Known
 from reprise.distill.alone import alone_in
 from reprise.distill.asking import Answers, Asker, Spent
+from reprise.distill.draft import Draft
 from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, prepare_folder, write_folder
 from reprise.distill.generalise import Effort, Generaliser, Progress, silent
 from reprise.distill.onnx_model import Model
@@ -26,7 +27,7 @@ from reprise.distill.rule import check_name, named, with_tests
 from reprise.distill.sampling import Sampling
 from reprise.distill.session import reduce_subject
 from reprise.distill.subject import Subject, open_trials, question, read_subject
-from reprise.distill.tighten import Against, Tightened, tighten
+from reprise.distill.tighten import Against, Change, Tightened, tighten
 from reprise.distill.trials import Shown, Trials
 from reprise.lang.ruleset import load_rules
 from reprise.lower.lowering import lowering
@@ -91,7 +92,7 @@ class Distiller:
             self.work.run()
         return self.distilled()
 
-    def distilled(self, tightened: Tightened | None = None) -> Distilled:
+    def distilled(self, tightened: Tightened[Draft, Change] | None = None) -> Distilled:
         """What has been reached, or what holding it against other programs made of it."""
         work = self.work
         assert self.trials.aim is not None

@@ -31,6 +31,7 @@ from reprise.distill.conditions import (
     literal,
     same,
 )
+from reprise.lang.display import counted
 from reprise.lang.format import format_text
 from reprise.lang.symbols import TENSOR_FIELDS, TENSOR_LISTS
 from reprise.uir.graph import Graph, Node, Role, Tensor
@@ -78,6 +79,13 @@ class Draft:
     title: str = "a draft"
     meta: tuple[tuple[str, str], ...] = ()
     doc: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> str:
+        """What there is still, for progress."""
+        return (
+            f"{counted(len(self.nodes), 'node')} and {counted(len(self.conditions), 'condition')}"
+        )
 
     # --- changes -------------------------------------------------------------------------------
 

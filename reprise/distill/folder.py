@@ -15,7 +15,7 @@ from pathlib import Path
 
 from reprise.cache import write_whole
 from reprise.distill.asking import Answer
-from reprise.distill.record import Distilled, Experiment
+from reprise.distill.record import Experiment, Result
 from reprise.distill.tighten import tightened_data, tightened_text
 from reprise.lang.display import counted
 from reprise.patterns.check import UsageError
@@ -36,7 +36,7 @@ def prepare_folder(path: Path) -> None:
         raise UsageError(f"{path} is not empty and holds no distillation: give another --out")
 
 
-def write_folder(path: Path, distilled: Distilled, origin: str, seed: int) -> Path:
+def write_folder(path: Path, distilled: Result, origin: str, seed: int) -> Path:
     """Write the rule and its record in place of those of an earlier call; the rule's file. Raises
     OSError."""
     earlier = _written_before(path)
@@ -61,7 +61,7 @@ def _written_before(path: Path) -> str:
     return name if isinstance(name, str) and name.isidentifier() else ""
 
 
-def record_data(distilled: Distilled, origin: str, seed: int) -> dict[str, object]:
+def record_data(distilled: Result, origin: str, seed: int) -> dict[str, object]:
     """The record as JSON has it."""
     record = distilled.record
     tried, triggered = record.fresh
@@ -106,7 +106,7 @@ _KEPT_BACK = (
 _FROM_PROGRAM = "as in the program: without it, not all programs trigger"
 
 
-def record_text(distilled: Distilled, origin: str) -> str:
+def record_text(distilled: Result, origin: str) -> str:
     """The record as a person reads it."""
     record, draft = distilled.record, distilled.draft
     tried, triggered = record.fresh

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from reprise.distill.asking import Answer, Asked
-from reprise.distill.conditions import Condition
+from reprise.distill.asking import Answer
 from reprise.distill.draft import Draft
 from reprise.distill.sampling import Sample
-from reprise.distill.tighten import Tightened
+from reprise.distill.tighten import Change, Tightened
+
+
+class Tried(Protocol):
+    """A program that was asked about: its key, and the answer."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def answer(self) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class Record:
     Ctrl-C cut it short. ``interrupted`` says where it was if one did."""
 
     experiments: list[Experiment] = field(default_factory=list)
-    reasons: dict[Condition, str] = field(default_factory=dict)
+    reasons: dict[object, str] = field(default_factory=dict)
     fresh: tuple[int, int] = (0, 0)
     complete: bool = False
     interrupted: str = ""
@@ -58,12 +68,44 @@ class Record:
         dimension: str,
         before: str,
         after: str,
-        programs: Sequence[Asked],
+        programs: Sequence[Tried],
         kept: bool,
         why: str,
     ) -> None:
         tried = tuple((asked.key, asked.answer) for asked in programs)
         self.experiments.append(Experiment(dimension, before, after, tried, kept, why))
+
+
+class Said(Protocol):
+    """A draft of any kind, as far as reports tell of it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def conditions(self) -> Sequence[object]: ...
+
+
+class Result(Protocol):
+    """What distilling came to, of programs of any kind: see :class:`Distilled`."""
+
+    @property
+    def draft(self) -> Said: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def record(self) -> Record: ...
+
+    @property
+    def tightened(self) -> Tightened[Any, Any] | None: ...
+
+    @property
+    def known(self) -> str: ...
+
+    @property
+    def discarded(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -77,7 +119,7 @@ class Distilled:
     text: str
     record: Record
     triggers: tuple[Sample, ...]
-    tightened: Tightened | None = None
+    tightened: Tightened[Draft, Change] | None = None
     known: str = ""
 
     @property

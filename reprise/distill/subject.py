@@ -81,7 +81,7 @@ def read_subject(
     in ``NAME.npz`` or ``NAME.inputs.npz`` beside a file; what has none is drawn with ``seed``.
     Raises ModelError, StoreError, TargetError, UsageError.
     """
-    if (folder := _finding_folder(path)) is not None:
+    if (folder := finding_folder(path)) is not None:
         return _of_finding(folder, target, signatures, inputs, seed)
     if path.is_dir():
         raise UsageError(f"{path} is no finding: it has no finding.json (give RUN/ID of a run's)")
@@ -176,7 +176,7 @@ def _flaky(subject: Subject) -> str:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _finding_folder(path: Path) -> Path | None:
+def finding_folder(path: Path) -> Path | None:
     """The folder of the finding that ``path`` means, if it means one."""
     if (path / "finding.json").exists():
         return path

@@ -3,10 +3,9 @@ elsewhere, on standard error; and what it came to in the end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from reprise.distill.draft import Draft
-from reprise.distill.record import Distilled
+from reprise.distill.record import Result
 from reprise.distill.tighten import tightened_text
 from reprise.lang.display import counted, printable, tell
 
@@ -14,10 +13,17 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 
+class Shrinking(Protocol):
+    """A draft of any kind: ``left`` says what there is still in it."""
+
+    @property
+    def left(self) -> str: ...
+
+
 class PlainProgress:
     """A line for each step."""
 
-    def __call__(self, step: str, asked: int, draft: Draft) -> None:
+    def __call__(self, step: str, asked: int, draft: Shrinking) -> None:
         tell(_line(step, asked, draft))
 
 
@@ -38,17 +44,16 @@ class LiveProgress:
         if self._status is not None:
             self._status.stop()
 
-    def __call__(self, step: str, asked: int, draft: Draft) -> None:
+    def __call__(self, step: str, asked: int, draft: Shrinking) -> None:
         if self._status is not None:
             self._status.update(_line(step, asked, draft))
 
 
-def _line(step: str, asked: int, draft: Draft) -> str:
-    left = f"{counted(len(draft.nodes), 'node')} and {counted(len(draft.conditions), 'condition')}"
-    return f"{step}: {counted(asked, 'program')} so far, {left} left"
+def _line(step: str, asked: int, draft: Shrinking) -> str:
+    return f"{step}: {counted(asked, 'program')} so far, {draft.left} left"
 
 
-def summary_lines(done: Distilled, interrupted: bool) -> list[str]:
+def summary_lines(done: Result, interrupted: bool) -> list[str]:
     """What distilling came to, and how to go on where it is not complete."""
     record = done.record
     tried, triggered = record.fresh

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any, Generic, TypeVar
 
 from reprise.campaign.findings import read_detail
 from reprise.campaign.metrics import Rate, rate
@@ -115,27 +116,31 @@ class Absent:
 Change = Condition | Absent
 
 
+_Draft = TypeVar("_Draft")
+_Change = TypeVar("_Change")
+
+
 @dataclass(frozen=True)
-class Round:
+class Round(Generic[_Change]):
     """One round: how many matches were false, what was added against them, how many of them it
     excludes, and how many known triggers it gives up. ``refuted``: conditions that would have told
     them apart, but programs that violate them fail all the same."""
 
     false: int
-    added: Change | None
+    added: _Change | None
     excludes: int = 0
     loses: int = 0
     refuted: int = 0
 
 
 @dataclass(frozen=True)
-class Tightened:
+class Tightened(Generic[_Draft, _Change]):
     """``draft`` is None if the rule was discarded, for ``reason``. ``score`` is the rule's as it
     is in the end, ``before`` as it came. ``hidden``: false matches that were tolerated. ``missed``:
     the folders of findings of the same defect that the rule does not match."""
 
-    draft: Draft | None
-    rounds: tuple[Round, ...]
+    draft: _Draft | None
+    rounds: tuple[Round[_Change], ...]
     before: Score
     score: Score
     reason: str = ""
@@ -199,8 +204,8 @@ def tighten(
     *,
     rng: Random | None = None,
     rounds: int = ROUNDS,
-    tell: Callable[[Round], None] = lambda done: None,
-) -> Tightened:
+    tell: Callable[[Round[Change]], None] = lambda done: None,
+) -> Tightened[Draft, Change]:
     """Add conditions until no passing program of the first half is matched.
 
     ``triggers``: programs that show the defect and that the draft matches, first the one that it
@@ -209,9 +214,9 @@ def tighten(
     """
     work = _Work(draft, list(triggers), list(held.learn), trials, sampling, rng or Random(0))
     before = score(draft, held.tell, trials)
-    done: list[Round] = []
+    done: list[Round[Change]] = []
 
-    def ended(kept: Draft | None, reason: str = "", hidden: int = 0) -> Tightened:
+    def ended(kept: Draft | None, reason: str = "", hidden: int = 0) -> Tightened[Draft, Change]:
         after = before if kept is None else score(kept, held.tell, trials)
         missed = [h.finding for h in held.tell if kept and not kept.matches(h.graph)]
         missed_folders = tuple(folder for folder in missed if folder is not None)
@@ -289,7 +294,9 @@ class _Work:
         self.learn += kin
         return len(kin) > 1 and all(held.fails for held in kin)
 
-    def separating(self, false: Sequence[Place], triggers: Sequence[Sequence[Place]]) -> Round:
+    def separating(
+        self, false: Sequence[Place], triggers: Sequence[Sequence[Place]]
+    ) -> Round[Change]:
         """The best change against false matches that programs which violate it do not refute."""
         refuted = 0
         seeds = [*false[:_LOOKED_AT], *(places[0] for places in triggers[:_LOOKED_AT])]
@@ -331,14 +338,14 @@ class _Work:
 
 def separating(
     draft: Draft, triggers: Sequence[Sequence[Place]], false: Sequence[Place]
-) -> list[Round]:
+) -> list[Round[Change]]:
     """What could be added, the best first: what leaves the fewest ``false`` places and the most
     ``triggers``; of those that are about as good, the plainest. All hold in the first trigger, and
     none costs more than it gains.
 
     A trigger is all places where the draft matches a failing program: one of them is to blame.
     """
-    ranked: list[tuple[tuple[float, int, float, str], Round]] = []
+    ranked: list[tuple[tuple[float, int, float, str], Round[Change]]] = []
     first, *others = triggers or ((),)
     for change in {change for place in first for change in _changes(draft, place)}:
         left = sum(change.holds(place) for place in false)
@@ -515,7 +522,7 @@ def _dtypes_of(condition: Condition) -> Iterator[str]:
 # --- told -----------------------------------------------------------------------------------------
 
 
-def tightened_data(tightened: Tightened) -> dict[str, object]:
+def tightened_data(tightened: Tightened[Any, Any]) -> dict[str, object]:
     """As JSON has it."""
     return {
         "discarded": tightened.reason if tightened.draft is None else None,
@@ -551,7 +558,7 @@ def _rates(score: Score) -> list[tuple[str, Rate]]:
     ]
 
 
-def tightened_text(tightened: Tightened) -> list[str]:
+def tightened_text(tightened: Tightened[Any, Any]) -> list[str]:
     """As lines that a person reads."""
     lines = []
     for number, each in enumerate(tightened.rounds, 1):

@@ -6,8 +6,20 @@ A fact of a kernel as written keeps its position, so that a violation can be sho
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
-from reprise.einsum.kernel import Access, Format, Kernel
+from reprise.einsum.kernel import (
+    Access,
+    Computed,
+    Data,
+    Drawn,
+    Entries,
+    Format,
+    Kernel,
+    Reordered,
+    Structure,
+    Zeros,
+)
 from reprise.einsum.text import Source
 from reprise.lang.core import Row
 from reprise.lang.diagnostics import Span
@@ -29,6 +41,10 @@ def facts_of(kernel: Kernel) -> list[Fact]:
     for tensor in kernel.tensors:
         found += level_facts(tensor.name, tensor.format)
     found += [("extent", (index, extent)) for index, extent in kernel.extents]
+    found.append(("element_type", (kernel.dtype,)))
+    shapes = kernel.shapes
+    for tensor in kernel.operands:
+        found += data_facts(tensor.name, tensor.data, shapes[tensor.name])
     return found
 
 
@@ -50,6 +66,42 @@ def level_facts(tensor: str, stored: Format) -> Iterator[Fact]:
     """The levels of a tensor's format."""
     for level, (kind, position) in enumerate(zip(stored.levels, stored.order, strict=True)):
         yield "level", (tensor, level, kind.value, position)
+
+
+def data_facts(tensor: str, data: Data | None, shape: tuple[int, ...] | None) -> Iterator[Fact]:
+    """What an operand's entries are like, as far as their description says; ``shape`` is asked for
+    where they are written out (None: not known)."""
+    for what in _data_kinds(data, shape):
+        yield "data", (tensor, what)
+
+
+def _data_kinds(data: Data | None, shape: tuple[int, ...] | None) -> Iterator[str]:
+    match data:
+        case Drawn():
+            edits = [type(edit) for edit in data.edits]
+            if data.structure is Structure.EMPTY:
+                yield "empty_data"
+            if data.structure is Structure.FULL:
+                yield "full_data"
+            if data.zeros or Zeros in edits:
+                yield "explicit_zeros"
+            if data.duplicates:
+                yield "duplicates"
+            if data.unsorted or Reordered in edits:
+                yield "unsorted"
+        case Entries(coordinates, values):
+            if not values:
+                yield "empty_data"
+            if shape is not None and values and len(set(coordinates)) == prod(shape):
+                yield "full_data"
+            if 0.0 in values:
+                yield "explicit_zeros"
+            if len(set(coordinates)) < len(coordinates):
+                yield "duplicates"
+            if list(coordinates) != sorted(coordinates):
+                yield "unsorted"
+        case Computed() | None:
+            return
 
 
 def facts_as_written(source: Source) -> Position:

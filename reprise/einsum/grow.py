@@ -13,7 +13,7 @@ import json
 from random import Random
 
 from reprise.einsum.extents import Stuck
-from reprise.einsum.facts import Fact, level_facts
+from reprise.einsum.facts import Fact, data_facts, level_facts
 from reprise.einsum.json_form import data_from_json
 from reprise.einsum.kernel import (
     Access,
@@ -34,6 +34,8 @@ from reprise.einsum.validity import Validity
 _KERNELS = 2_000
 """How many kernels are begun before it is given up."""
 _REPAIRS = 40
+_DRAWS = 12
+"""How often the data of a tensor are drawn."""
 _FORMATS = 12
 """How many formats of a tensor are tried before it is dense."""
 
@@ -66,22 +68,37 @@ class Grower:
         self.validity.restart()
         output, terms = self._statement(rng)
         data = {
-            name: self._data(rng)
+            name: self._data(rng, name)
             for name in dict.fromkeys(f.tensor for term in terms for f in term.factors)
         }
         extents = self._extents(rng, output, terms, data)
         ranks = {a.tensor: len(a.indices) for term in terms for a in term.factors}
         formats = {name: self._format(rng, name, rank, False) for name, rank in ranks.items()}
         formats[output.tensor] = self._format(rng, output.tensor, len(output.indices), True)
+        dtype = self._dtype(rng)
         if not self.validity.is_valid():
             raise _DeadEnd
-        dtype = rng.choice(self.options.dtypes)
         return assemble(output, terms, extents, formats, {**data}, dtype)
 
-    def _data(self, rng: Random) -> Drawn:
-        drawn = data_from_json(json.loads(self.sampler.described(rng))["data"])
-        assert isinstance(drawn, Drawn)
-        return drawn
+    def _dtype(self, rng: Random) -> str:
+        first = rng.choice(self.options.dtypes)
+        if "element_type" not in self.validity.read:
+            return first
+        for dtype in dict.fromkeys((first, *self.options.dtypes)):
+            if self.validity.fits([("element_type", (dtype,))]):
+                return dtype
+        raise _DeadEnd
+
+    def _data(self, rng: Random, name: str) -> Drawn:
+        for _ in range(_DRAWS):
+            drawn = data_from_json(json.loads(self.sampler.described(rng))["data"])
+            assert isinstance(drawn, Drawn)
+            if "data" not in self.validity.read:
+                return drawn
+            facts = list(data_facts(name, drawn, None))
+            if not facts or self.validity.fits(facts):
+                return drawn
+        raise _DeadEnd
 
     # --- indices ---------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Makes a kernel smaller while it stays as wrong as it is.
+"""Makes a kernel smaller while it fails as it does.
 
 A kernel is tried with less of one thing at a time, the most first: without a term, without a
 factor, without an index (at its first coordinate), with plainer formats, fewer coordinates, fewer
@@ -31,25 +31,41 @@ from reprise.einsum.reference import reference
 Fails = Callable[[Kernel], bool]
 
 
+class Reduction:
+    """A kernel as it gets smaller. ``kernel`` always fails, so that it can be kept if :meth:`run`
+    is interrupted by an exception out of ``fails``; ``runs``: how often that was asked."""
+
+    def __init__(self, kernel: Kernel, fails: Fails) -> None:
+        self.kernel = kernel
+        self.runs = 0
+        self.minimal = False
+        self._fails = fails
+
+    def run(self, tries: int | None = None) -> None:
+        """Until no pass helps, or ``fails`` was asked so often."""
+        progress = True
+        while progress:
+            progress = False
+            for candidates in _PASSES:
+                found = True
+                while found:
+                    found = False
+                    for candidate in candidates(self.kernel):
+                        if tries is not None and self.runs >= tries:
+                            return
+                        self.runs += 1
+                        if self._fails(candidate):
+                            self.kernel, found, progress = candidate, True, True
+                            break
+        self.minimal = True
+
+
 def reduced(kernel: Kernel, fails: Fails, tries: int) -> tuple[Kernel, int]:
     """A kernel that fails and is at most as large, and how often ``fails`` was asked (at most
     ``tries`` times)."""
-    runs = 0
-    progress = True
-    while progress:
-        progress = False
-        for candidates in _PASSES:
-            found = True
-            while found:
-                found = False
-                for candidate in candidates(kernel):
-                    if runs >= tries:
-                        return kernel, runs
-                    runs += 1
-                    if fails(candidate):
-                        kernel, found, progress = candidate, True, True
-                        break
-    return kernel, runs
+    reduction = Reduction(kernel, fails)
+    reduction.run(tries)
+    return reduction.kernel, reduction.runs
 
 
 def written_out(kernel: Kernel) -> Kernel:

@@ -22,7 +22,7 @@ from reprise.einsum.kernel import (
     Term,
     assemble,
 )
-from reprise.einsum.oracle import is_ours, judged
+from reprise.einsum.results import is_ours, judged
 from reprise.einsum.testing import alone
 from reprise.einsum.translate.backends import BACKENDS
 from reprise.einsum.translate.script import Untranslatable, function, script

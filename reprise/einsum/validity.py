@@ -184,6 +184,10 @@ class Validity:
         self.database.commit(settings.facts())
         self._start = self.database.mark()
         self._denies = dict.fromkeys(roots)
+        self.read = frozenset(
+            name for rule in self.database.program.rules for name in core.relations_in(rule.body)
+        )
+        """The relations that some rule reads: facts of others need not be told."""
 
     def restart(self) -> None:
         """Forget the kernel."""
@@ -246,7 +250,7 @@ class Validity:
 
     def of(self, kernel: Kernel) -> list[Violation]:
         """All that is wrong with a kernel, which is forgotten afterwards."""
-        with self.database.propose(facts_of(kernel)):
+        with self.database.propose([fact for fact in facts_of(kernel) if fact[0] in self.read]):
             return self.violations()
 
     def why(self, violation: Violation) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from reprise.einsum.data import materialise
-from reprise.einsum.oracle import Unreadable, dense_result, is_ours, judged, wrong_result
 from reprise.einsum.reference import bounds, reference
+from reprise.einsum.results import Unreadable, dense_result, is_ours, judged, wrong_result
 from reprise.einsum.self_check import checks, self_check
 from reprise.einsum.testing import alone
 from reprise.einsum.text import parse

@@ -8,9 +8,9 @@ import pytest
 
 from reprise.einsum.data import materialise
 from reprise.einsum.filing import KnownKernels, bug_files
-from reprise.einsum.oracle import dense_result
 from reprise.einsum.reference import difference, reference
 from reprise.einsum.relations import variants
+from reprise.einsum.results import dense_result
 from reprise.einsum.targets.shared.kernel_runner import KernelRunner
 from reprise.einsum.testing import TestRequest, kernel_options
 from reprise.einsum.text import parse

@@ -1,0 +1,1 @@
+"""From a kernel that fails to a deny rule about the kernels that fail alike."""
