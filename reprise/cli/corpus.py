@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from reprise.cli.fuzz import Duration
+from reprise.cli.duration import Duration
 from reprise.cli.generation import generation_options
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, counting

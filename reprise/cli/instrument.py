@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reprise.cli.hardware import device_option, hardware_option
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_json, text_or_json
 from reprise.lang.display import printable
@@ -30,16 +31,11 @@ _RULES = click.Path(exists=True, path_type=Path)
     "--rules", "paths", multiple=True, required=True, type=_RULES,
     help="A rule file or folder whose monitors are put in; may be repeated.",
 )  # fmt: skip
+@hardware_option
+@device_option
 @click.option(
-    "--hardware", multiple=True, type=_RULES, metavar="FILE.rules",
-    help="Facts hw(target, key, value), from which device(key) takes its values; repeatable.",
-)  # fmt: skip
-@click.option(
-    "--hardware-target", metavar="NAME", help="Which target's facts, if they are about several."
-)
-@click.option(
-    "--device", "given", multiple=True, metavar="KEY=VALUE",
-    help="A value of device(key); overrides the facts; may be repeated.",
+    "--device-value", "given", multiple=True, metavar="KEY=VALUE",
+    help="A value of device(key); overrides what is described; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--lazy", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -64,7 +60,7 @@ def instrument(
     copy: Path | None,
     paths: tuple[Path, ...],
     hardware: tuple[Path, ...],
-    hardware_target: str | None,
+    device: str | None,
     given: tuple[str, ...],
     lazy: tuple[Path, ...],
     cxxflags: str,
@@ -85,6 +81,7 @@ def instrument(
     """
     import shlex
 
+    from reprise.facts.hardware import default_hardware
     from reprise.lang.ruleset import load_rules
     from reprise.mining.instrument.checks import read_checks
     from reprise.mining.instrument.copying import Checkout, check_place
@@ -99,8 +96,9 @@ def instrument(
     try:
         if copy is not None:
             check_place(checkout, copy)
-        facts = load_rules(hardware) if hardware else None
-        device = device_values(facts, hardware_target, given)
+        described = hardware or (default_hardware() if device is not None else ())
+        facts = load_rules(described) if described else None
+        values = device_values(facts, device, given)
         checks = read_checks(load_rules(paths))
         if not checks:
             raise InstrumentError("there are no monitors in these rule files")
@@ -108,7 +106,7 @@ def instrument(
         looks = () if name is None else load_extractor(name).keywords.get("looks", ())
         source, flags = Checkout(checkout), shlex.split(cxxflags)
         with _progress() as tell:
-            made = plan(source, checks, device, read_lazy(lazy), flags, (*may_call, *looks), tell)
+            made = plan(source, checks, values, read_lazy(lazy), flags, (*may_call, *looks), tell)
             if not diff and copy is not None:
                 failures = write(source, copy, made, lambda n: tell(f"{n} files copied"))
     except InstrumentError as error:

@@ -142,6 +142,7 @@ def _invoke(arguments: list[str]) -> int:
 _INPUT_ERRORS = frozenset(
     {
         "UsageError",
+        "DeviceError",
         "ModelError",
         "DatalogError",
         "TargetError",

@@ -30,7 +30,9 @@ from reprise.cli.output import (
     help="A folder with further formats, or one such file. May be repeated.",
 )
 @click.option("--list-formats", is_flag=True, help="Say which formats there are.")
-@click.option("--target", metavar="NAME", help="The device that the SPECs describe together.")
+@click.option(
+    "--device", metavar="NAME", help="What to call the device that the SPECs describe together."
+)
 @output_option("Where to write the rules. Default: standard output.")
 @text_or_json
 def hardware(
@@ -38,14 +40,14 @@ def hardware(
     name: str | None,
     folders: tuple[Path, ...],
     list_formats: bool,
-    target: str | None,
+    device: str | None,
     output: Path | None,
     form: str,
 ) -> int:
     """Read hardware specifications: `hw(target, key, value)` facts, constraints and monitors.
 
     SPECs are files, or folders to search for files in a known format. Each fact says which line it
-    comes from. `--env device=TARGET` then gives `device(key)` in rules its value.
+    comes from. `--env device=NAME` then gives `device(key)` in rules its value.
 
     --format json writes the facts for tools to standard output; the rules then go to -o alone.
 
@@ -66,7 +68,7 @@ def hardware(
         return Exit.OK
     if not specs:
         raise click.UsageError("Missing argument 'SPEC...'.")
-    mined = mine_specifications(specs, formats, chosen=chosen, target=target)
+    mined = mine_specifications(specs, formats, chosen=chosen, target=device)
     show_diagnostics(mined.diagnostics)
     if mined.facts:
         text = rules_text(mined, load_keys())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reprise.cli.fuzz import Duration
+from reprise.cli.duration import Duration
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_json, show_table
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprise.cli.fuzz import Duration
+from reprise.cli.duration import Duration
+from reprise.cli.hardware import device_option, hardware_option
 from reprise.cli.main import Exit
 from reprise.cli.output import show_json, text_or_json
 
@@ -33,11 +34,8 @@ _FILE = click.Path(exists=True, path_type=Path)
     "--rules", multiple=True, type=_FILE, metavar="PATH",
     help="Constraints: a rule file or folder, instead of those that ship; may be repeated.",
 )  # fmt: skip
-@click.option(
-    "--hardware", multiple=True, type=_FILE, metavar="PATH",
-    help="A hardware description (hw facts), instead of those that ship; may be repeated.",
-)  # fmt: skip
-@click.option("--device", metavar="NAME", help="Which of the devices that are described.")
+@hardware_option
+@device_option
 @click.option(
     "--timeout", type=Duration(), default="60s", show_default=True, metavar="TIME",
     help="How long the compiler may take for one model.",

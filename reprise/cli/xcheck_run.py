@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reprise.cli.fuzz import Duration
+from reprise.cli.duration import Duration
+from reprise.cli.hardware import device_option, hardware_option
 from reprise.cli.lazy import LazyGroup
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_json, show_table, text_or_json, wants_colour
@@ -46,11 +47,8 @@ _NAMED = 6
     "--rules", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="PATH",
     help="Constraints: a rule file or folder, instead of those that ship; may be repeated.",
 )  # fmt: skip
-@click.option(
-    "--hardware", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="PATH",
-    help="A hardware description (hw facts), instead of those that ship; may be repeated.",
-)  # fmt: skip
-@click.option("--device", metavar="NAME", help="Which of the devices that are described.")
+@hardware_option
+@device_option
 @click.option(
     "--time", "seconds", type=Duration(), metavar="TIME", help="Stop after so long (90s, 30m)."
 )

@@ -23,6 +23,7 @@ from packaging.version import InvalidVersion, Version
 from reprise.data import data_path
 from reprise.datalog import LimitError, Limits
 from reprise.facts.errors import ModelError
+from reprise.facts.hardware import devices
 from reprise.lang import core
 from reprise.lang.declared import Constraint, Pattern
 from reprise.lang.ruleset import RuleSet, load_rules
@@ -188,14 +189,10 @@ def unknown_device(environment: Mapping[str, Scalar], rules: RuleSet) -> tuple[s
     asked = environment.get("device")
     if asked is None:
         return ()
-    described = {
-        str(rule.head.terms[0].value)
-        for rule in rules.program.rules
-        if rule.head.relation == "hw" and isinstance(rule.head.terms[0], core.Const)
-    }
+    described = devices(rules)
     if str(asked) in described:
         return ()
-    hint = did_you_mean(str(asked), sorted(described)) if described else ""
+    hint = did_you_mean(str(asked), described) if described else ""
     what = "these rules describe no such device" if described else "no rule describes a device"
     return (f"--env device={asked}: {what}" + (f": {hint}" if hint else ""),)
 

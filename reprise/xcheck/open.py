@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reprise.data import data_path
 from reprise.distill.alone import alone_in
+from reprise.facts.hardware import default_hardware
 from reprise.lang import core
 from reprise.lang.declared import Constraint
 from reprise.lang.ruleset import RuleSet, load_rules
@@ -86,7 +87,7 @@ def asked_for(
         target=target,
         rules=tuple(str(p.resolve()) for p in rules) or default_rules(),
         hardware=tuple(str(p.resolve()) for p in hardware)
-        or (default_hardware() if device is not None else ()),
+        or (tuple(map(str, default_hardware())) if device is not None else ()),
         device=device,
         seed=seed,
         timeout=timeout,
@@ -262,8 +263,3 @@ def free_folder(target: str) -> Path:
 def default_rules() -> tuple[str, ...]:
     """The constraints that ship."""
     return (str(data_path("rules/constraints")),)
-
-
-def default_hardware() -> tuple[str, ...]:
-    """The devices that ship."""
-    return (str(data_path("rules/hardware")),)

@@ -20,6 +20,7 @@ import onnx
 import pytest
 
 from reprise.campaign.records import StoreError
+from reprise.facts.hardware import DeviceError
 from reprise.lang.diagnostics import RulesError
 from reprise.patterns.check import UsageError
 from reprise.targets.discover import TargetError
@@ -375,7 +376,7 @@ def test_what_nothing_says_of_the_device_is_told(tmp_path: Path) -> None:
     said: list[str] = []
     run(tmp_path / "run", Budget(), asked(rules, device=None), said=said)
     assert any("device(dram_bytes)" in line and "add_fits" in line for line in said)
-    with pytest.raises(UsageError, match="no device is called"):
+    with pytest.raises(DeviceError, match="no device is called `bord`: none is"):
         run(tmp_path / "run2", Budget(), asked(rules, device="bord"))
 
 
@@ -404,10 +405,15 @@ def test_rules_that_do_not_load_are_told(tmp_path: Path) -> None:
         run(tmp_path / "run", Budget(models=1), asked(rules))
 
 
+def test_a_device_that_is_misspelled_is_told_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match=r"did you mean `board`\? there are board"):
+        run(tmp_path / "run", Budget(), asked(device="bord"))
+
+
 def test_descriptions_that_disagree_about_the_device_are_told(tmp_path: Path) -> None:
     other = tmp_path / "other.rules"
     other.write_text("hw(board, dram_bytes, 1_048_577).\n")
-    with pytest.raises(UsageError, match=r"1048576 \(.*picky.rules:28\).*1048577 .*other.rules:1"):
+    with pytest.raises(DeviceError, match=r"1048576 \(.*picky.rules:28\).*1048577 .*other.rules:1"):
         run(tmp_path / "run", Budget(models=1), asked(hardware=(str(other),)))
     assert not (tmp_path / "run").exists()
 

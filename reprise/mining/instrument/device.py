@@ -1,4 +1,4 @@
-"""What ``device(key)`` stands for: facts ``hw(target, key, value)`` of rule files, and values given
+"""What ``device(key)`` stands for: facts ``hw(device, key, value)`` of rule files, and values given
 one by one.
 
 Keys carry their unit (``dram_bytes``, ``channel_bits``); the same amount in the other unit is
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reprise.lang import ast
+from reprise.facts.hardware import choose_device, values_of
 from reprise.lang.ruleset import RuleSet
 from reprise.mining.instrument.errors import InstrumentError
 
@@ -19,12 +19,12 @@ _ALIASES = {"array_m": "array_rows", "array_n": "array_cols"}
 
 
 def device_values(
-    hardware: RuleSet | None, target: str | None, given: Iterable[str]
+    hardware: RuleSet | None, name: str | None, given: Iterable[str]
 ) -> dict[str, Scalar]:
-    """Values by key. ``given``: ``key=value``, which override facts; ``target`` chooses among the
-    facts of several. Raises InstrumentError for facts that contradict each other and for a
-    ``given`` that is none."""
-    values = {} if hardware is None else _facts(hardware, target)
+    """Values by key. ``given``: ``key=value``, which override facts; ``name`` chooses among the
+    devices that facts are about. Raises DeviceError as ``choose_device``, and where facts
+    contradict each other; InstrumentError for a ``given`` that is none."""
+    values = {} if hardware is None else _facts(hardware, name)
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
@@ -33,35 +33,9 @@ def device_values(
     return _completed(values)
 
 
-def _facts(rules: RuleSet, target: str | None) -> dict[str, Scalar]:
-    rows: dict[str, dict[str, Scalar]] = {}
-    for file in rules.files:
-        for decl in file.decls:
-            if isinstance(decl, ast.RuleDecl) and decl.head.relation.text == "hw" and not decl.body:
-                of, key, value = (_constant(arg) for arg in decl.head.args)
-                rows.setdefault(str(of), {})[str(key)] = value
-    if target is None:
-        if len(rows) > 1:
-            raise InstrumentError(
-                f"the hardware facts are about {', '.join(sorted(rows))}: "
-                "say which with --hardware-target"
-            )
-        return next(iter(rows.values()), {})
-    if target not in rows:
-        known = ", ".join(sorted(rows)) or "none"
-        raise InstrumentError(f"there are no hardware facts about `{target}` (there are: {known})")
-    return rows[target]
-
-
-def _constant(expr: ast.Expr) -> Scalar:
-    match expr:
-        case ast.Number(value) | ast.String(value) | ast.Boolean(value):
-            return value
-        case ast.Name(text):
-            return text
-        case ast.Negate(ast.Number(value)):
-            return -value
-    raise InstrumentError(f"{expr.span}: a hardware fact holds constants only")
+def _facts(rules: RuleSet, name: str | None) -> dict[str, Scalar]:
+    chosen = choose_device(rules, name)
+    return {} if chosen is None else values_of(rules, chosen)
 
 
 def _scalar(text: str) -> Scalar:

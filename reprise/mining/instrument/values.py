@@ -141,7 +141,8 @@ class Writer(ABC):
             key = _one_name(args, whole).replace("-", "_")
             if key not in self.device:
                 raise Untranslatable(
-                    f"nothing says what `{show(whole)}` is: give --device {key}=VALUE or --hardware"
+                    f"nothing says what `{show(whole)}` is: "
+                    f"give --device-value {key}=VALUE or --hardware"
                 )
             return self.literal(self.device[key])
         if name in ("abs", "min", "max"):

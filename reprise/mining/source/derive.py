@@ -16,7 +16,9 @@ from pathlib import Path
 from reprise.cache import cache_folder
 from reprise.data import data_path
 from reprise.datalog import Database
+from reprise.facts.hardware import facts_of_devices
 from reprise.lang import ast, core
+from reprise.lang.diagnostics import Span
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.mining.source.bounds import Beyond, collect
 from reprise.mining.source.extractor import Extractor
@@ -97,20 +99,11 @@ def given(hardware: Sequence[Path], docs: Sequence[Path]) -> Given:
     facts: list[tuple[str, Row]] = []
     for path in hardware:
         rules = load_rules([path])
-        for rule in rules.program.rules:
-            if rule.head.relation == "hw" and not rule.body and len(rule.head.terms) == 3:
-                terms = [t.value for t in rule.head.terms if isinstance(t, core.Const)]
-                if len(terms) == 3 and rule.span is not None:
-                    facts.append(
-                        (
-                            "hardware",
-                            (
-                                str(terms[1]),
-                                _plain(terms[2]),
-                                _where(rule, rules.sources[rule.span.file]),
-                            ),
-                        )
-                    )
+        facts += [
+            ("hardware", (said.key, _plain(said.value), _where(said.span, rules.sources)))
+            for said in facts_of_devices(rules)
+            if said.span is not None
+        ]
     documents = [load_rules([path]) for path in docs]
     for path, rules in zip(docs, documents, strict=True):
         facts += _documented(rules, path)
@@ -122,12 +115,11 @@ def _plain(value: core.Value) -> int | str:
     return value if isinstance(value, int) else str(value)
 
 
-def _where(rule: core.Rule, text: str) -> str:
+def _where(span: Span, sources: Mapping[str, str]) -> str:
     """What the comment beside a fact says it is from; else its line."""
-    assert rule.span is not None
-    line = text.splitlines()[rule.span.line - 1]
+    line = sources[span.file].splitlines()[span.line - 1]
     comment = line.partition("//")[2].partition(";")[0].strip()
-    return comment or f"{Path(rule.span.file).name}:{rule.span.line}"
+    return comment or f"{Path(span.file).name}:{span.line}"
 
 
 def _documented(rules: RuleSet, path: Path) -> Iterator[tuple[str, Row]]:

@@ -35,7 +35,7 @@ def ready(workshop: Workshop) -> Workshop:
 
 def test_a_copy_is_made_and_what_was_done_is_told(ready: Workshop) -> None:
     code, out, err = run(
-        ready, "checkout", "-o", "copy", "--rules", "m.rules", "--device", "array_m=16"
+        ready, "checkout", "-o", "copy", "--rules", "m.rules", "--device-value", "array_m=16"
     )
     assert (code, err) == (0, "")
     assert out.decode() == "copy: 1 check in 1 file\n  a.py: m (py_compile)\n"
@@ -46,13 +46,15 @@ def test_facts_of_a_device_are_used(ready: Workshop) -> None:
     given = ("checkout", "-o", "copy", "--rules", "m.rules", "--hardware", "hw.rules")
     code, _, err = run(ready, *given)
     assert code == 2
-    assert "say which with --hardware-target" in err
-    assert run(ready, *given, "--hardware-target", "board")[0] == 0
+    assert "say which device: --device board or chip" in err
+    assert run(ready, *given, "--device", "board")[0] == 0
     assert b"x % 8 == 0" in (ready.copy / "a.py").read_bytes()
 
 
 def test_a_diff_keeps_every_byte_and_writes_nothing(ready: Workshop) -> None:
-    code, out, _ = run(ready, "checkout", "--rules", "m.rules", "--device", "array_m=16", "--diff")
+    code, out, _ = run(
+        ready, "checkout", "--rules", "m.rules", "--device-value", "array_m=16", "--diff"
+    )
     assert code == 0
     assert not ready.copy.exists()
     (ready.folder / "change.diff").write_bytes(out)
@@ -100,7 +102,7 @@ def test_functions_that_an_extractor_knows_may_be_called(ready: Workshop) -> Non
         (("checkout", "-o", "checkout/copy", "--rules", "m.rules"), "inside"),
         (("checkout", "-o", ".", "--rules", "m.rules"), "inside"),
         (("checkout", "-o", "copy", "--rules", "hw.rules"), "no monitors"),
-        (("checkout", "-o", "copy", "--rules", "m.rules", "--device", "16"), "KEY=VALUE"),
+        (("checkout", "-o", "copy", "--rules", "m.rules", "--device-value", "16"), "KEY=VALUE"),
         (("checkout", "-o", "copy", "--rules", "m.rules", "--lazy", "m.rules"), "m.rules"),
         (("nowhere", "-o", "copy", "--rules", "m.rules"), "nowhere"),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reprise.facts.hardware import DeviceError
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.mining.instrument.device import device_values
 from reprise.mining.instrument.errors import InstrumentError
@@ -38,10 +39,10 @@ def test_values_given_one_by_one_come_first(tmp_path: Path) -> None:
 
 def test_of_several_targets_one_must_be_named(tmp_path: Path) -> None:
     both = facts(tmp_path, FACTS + 'hw("board", array_rows, 8).\n')
-    with pytest.raises(InstrumentError, match="board, chip"):
+    with pytest.raises(DeviceError, match="--device board or chip"):
         device_values(both, None, [])
     assert device_values(both, "board", [])["array_m"] == 8
-    with pytest.raises(InstrumentError, match="there are: board, chip"):
+    with pytest.raises(DeviceError, match="there are board, chip"):
         device_values(both, "toaster", [])
 
 

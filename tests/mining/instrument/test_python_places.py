@@ -164,7 +164,7 @@ def test_a_site_that_is_not_there_is_told(
 @pytest.mark.parametrize(
     ("assertion", "reason"),
     [
-        ('value("x") % device(array_m) == 0', "give --device array_m=VALUE"),
+        ('value("x") % device(array_m) == 0', "give --device-value array_m=VALUE"),
         ('value("f(x)") == 0', "makes a call, which may change what happens"),
         ('value("x +") == 0', "is no Python expression"),
         ("tensor(width) % 4 == 0", "is no value at a line of the sources"),
