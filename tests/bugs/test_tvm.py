@@ -7,26 +7,36 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from random import Random
+from threading import Event
 
 import numpy as np
 import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from reprise.campaign.regress.probe import About, Effect, Probe
 from reprise.facts.onnx_import import import_model
-from reprise.facts.onnx_read import Limits
+from reprise.facts.onnx_read import Limits as ModelLimits
 from reprise.lang.ruleset import load_rules
 from reprise.patterns.match import Matcher
+from reprise.synth.inputs import fill_constants, input_sets
+from reprise.synth.vocabulary import read_policies
+from reprise.targets.discover import parse_target
+from reprise.targets.process import Limits, WorkerPool
 from tests.bugs.onnx_models import TVM, Case
-from tests.bugs.programs import examples, interpreter, outcomes, program
+from tests.bugs.programs import Example, examples, interpreter, outcomes, program
 from tests.conftest import ROOT
 
 PYTHON = interpreter("REPRISE_TVM_PYTHON")
 needs_tvm = pytest.mark.skipif(PYTHON is None, reason="REPRISE_TVM_PYTHON names no interpreter")
 
 RULES = load_rules([ROOT / "rules" / "bugs" / "tvm", ROOT / "rules" / "bugs" / "tvm_cuda"])
-CUDA = [n for n, p in RULES.patterns.items() if p.get("target") == "tvm_cuda"]
+FOUND = [n for n, p in RULES.patterns.items() if p.get("found_by") == "reprise"]
+CUDA = [n for n, p in RULES.patterns.items() if p.get("target") == "tvm_cuda" and n not in FOUND]
 LLVM = [n for n, p in RULES.patterns.items() if p.get("target") == "tvm"]
 BY_PROGRAM = [
     *("tvm_20015", "tvm_20105", "tvm_adaptive_window", "tvm_bool_reduction"),
@@ -37,6 +47,15 @@ BY_PROGRAM = [
 
 PROGRAMS = [(e, "cuda") for e in examples(RULES, CUDA)]
 PROGRAMS += [(e, "llvm") for e in examples(RULES, BY_PROGRAM)]
+
+
+MEMORY = 8
+"""How often a program is run that shows memory which is not set: it may be what it should."""
+FORMS = {"tvm": "tvm", "tvm_cuda": "tvm-cuda-compile"}
+SHOWN = [
+    (e, target) for e in examples(RULES, FOUND) for target in RULES.patterns[e.rule].meta["target"]
+]
+"""The examples of rules that campaigns found, lowered as in campaigns."""
 
 
 def expected_outcome(case: Case) -> list[np.ndarray]:
@@ -69,6 +88,38 @@ def affected(rule: str, version: str) -> bool:
     return specifiers.contains(Version(version), prereleases=True)
 
 
+@pytest.fixture(scope="module")
+def probes() -> Iterator[dict[str, tuple[str, Probe]]]:
+    assert PYTHON is not None
+    with ExitStack() as stack:
+        opened = {}
+        for name, target in FORMS.items():
+            chosen = parse_target(f"{target}@{PYTHON}")
+            pool = stack.enter_context(WorkerPool(chosen, 1, Limits()))
+            version = pool.start()["apache-tvm"]
+            opened[name] = version, Probe(chosen, pool, chosen.lowering, Event())
+        yield opened
+
+
+@needs_tvm
+@pytest.mark.slow
+@pytest.mark.parametrize(("example", "target"), SHOWN, ids=lambda v: getattr(v, "key", v))
+def test_an_example_of_a_campaigns_rule(
+    example: Example, target: str, probes: dict[str, tuple[str, Probe]]
+) -> None:
+    version, probe = probes[target]
+    about = About.rule(RULES.patterns[example.rule])
+    fires = example.kind != "no_match" and affected(example.rule, version)
+    policies = read_policies(RULES)
+    fill_constants(example.graph, policies, Random(0))
+    sets = list(input_sets(example.graph, policies, Random(0), 2))
+    for _ in range(MEMORY if fires and about.is_wrong else 1):
+        seen = probe.observe(example.graph, sets, about, thorough=False)
+        if seen.effect is Effect.FIRES:
+            break
+    assert seen.effect is (Effect.FIRES if fires else Effect.SILENT), seen
+
+
 @needs_tvm
 @pytest.mark.slow
 @pytest.mark.parametrize(("example", "target"), PROGRAMS, ids=lambda v: getattr(v, "key", v))
@@ -85,7 +136,7 @@ def test_a_program(example, target, measured) -> None:  # type: ignore[no-untype
 @pytest.mark.parametrize("case", TVM, ids=lambda c: c.name)
 def test_the_rules_that_match_are_those_of_the_case(case: Case) -> None:
     matcher = Matcher(RULES, [RULES.patterns[n] for n in LLVM])
-    found = matcher.run(import_model(case.model(), Path("model.onnx"), Limits())).findings
+    found = matcher.run(import_model(case.model(), Path("model.onnx"), ModelLimits())).findings
     assert {f.pattern.name: f.certainty.value for f in found} == case.rules
 
 
