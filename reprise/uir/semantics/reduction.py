@@ -273,7 +273,7 @@ def has_ties(x: Values, axis: int) -> bool:
     return bool((ordered[tuple(before)] == ordered[tuple(after)]).any())
 
 
-@judge("mean", "sum", "prod")
+@judge("mean", "sum", "prod", "cumsum", "cumprod")
 def judge_accumulation(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Causes | None:
     """A float that is summed as an integer is converted first."""
     dtype = attributes.get("dtype")
