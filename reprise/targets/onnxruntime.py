@@ -53,7 +53,7 @@ _IDENTITY = (
 """A model that returns its input."""
 
 _DECLINED = re.compile(
-    r"\bnot (yet )?support|\b[Uu]nsupported\b|\bonly supports\b"
+    r"\bnot (yet |currently registered or )?support|\b[Uu]nsupported\b|\bonly supports\b"
     r"|is not a registered function/op|\bis under development\b"
 )
 _TRANSFORMED = re.compile(r"GraphTransformer (\w+) modified: ([01])")

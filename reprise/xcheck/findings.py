@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from reprise.data import data_root
@@ -53,22 +54,29 @@ def program_line(made: Made) -> str:
     return "; ".join(parts)
 
 
-def finding_files(
-    row: ModelRow,
-    made: Made,
-    report: StageReport,
-    constraint: Constraint,
-    text: str,
-    target: Target,
-    versions: Mapping[str, str],
-) -> dict[str, bytes]:
-    """The files of a finding's folder. ``text``: the constraint as written."""
-    script, with_target = _repro(row, target)
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding and what it is told from. ``text``: the constraint as written; ``versions``: the
+    compiler's."""
+
+    row: ModelRow
+    made: Made
+    report: StageReport
+    constraint: Constraint
+    text: str
+    target: Target
+    versions: Mapping[str, str]
+
+
+def finding_files(finding: Finding) -> dict[str, bytes]:
+    """The files of a finding's folder."""
+    made, target = finding.made, finding.target
+    script, with_target = _repro(finding.row, target)
     files: dict[str, bytes] = {
         "model.onnx": made.model,
         "repro.py": script.encode(),
-        "README.md": _readme(row, made, report, constraint, text, target, versions).encode(),
-        "finding.json": _json(row, made, report, constraint, target, versions).encode(),
+        "README.md": _readme(finding).encode(),
+        "finding.json": _json(finding).encode(),
     }
     if target.lowering != "onnx":
         files["model.py"] = lowering(target.lowering).lower(read_model(made.model))
@@ -94,14 +102,8 @@ def _target_files(target: Target) -> dict[str, Path]:
     return {f"target/{name}": path for name, path in found.items() if path.is_file()}
 
 
-def _json(
-    row: ModelRow,
-    made: Made,
-    report: StageReport,
-    constraint: Constraint,
-    target: Target,
-    versions: Mapping[str, str],
-) -> str:
+def _json(finding: Finding) -> str:
+    row, made, report, constraint = finding.row, finding.made, finding.report, finding.constraint
     found = {
         "number": row.number,
         "verdict": row.verdict.value,
@@ -125,8 +127,8 @@ def _json(
         "seconds": round(report.seconds, 3),
         "peak_mib": report.peak_mib,
         "log": report.log[-_LOG:],
-        "target": str(target),
-        "versions": dict(versions),
+        "target": str(finding.target),
+        "versions": dict(finding.versions),
     }
     return json.dumps(found, indent=2) + "\n"
 
@@ -137,20 +139,13 @@ def _said(row: ModelRow) -> str:
     return "- Warned, in its log (`finding.json`)." if row.warned else "- Said nothing."
 
 
-def _readme(
-    row: ModelRow,
-    made: Made,
-    report: StageReport,
-    constraint: Constraint,
-    text: str,
-    target: Target,
-    versions: Mapping[str, str],
-) -> str:
-    version = ", ".join(f"{name} {number}" for name, number in versions.items())
+def _readme(finding: Finding) -> str:
+    row, made, constraint = finding.row, finding.made, finding.constraint
+    version = ", ".join(f"{name} {number}" for name, number in finding.versions.items())
     about = "keeps every constraint, that one too" if row.valid else "violates it"
     also = sorted(made.violated - {constraint.name})
     lines = [
-        f"# {target.name}: {row.verdict.words}",
+        f"# {finding.target.name}: {row.verdict.words}",
         "",
         f"Model {row.number}, found with {version}.",
         "",
@@ -172,7 +167,7 @@ def _readme(
         "The constraint:",
         "",
         "```",
-        text.rstrip(),
+        finding.text.rstrip(),
         "```",
     ]
     return "".join(f"{printable(line)}\n" for line in "\n".join(lines).split("\n"))

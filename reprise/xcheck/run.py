@@ -28,7 +28,7 @@ from reprise.campaign.writer import keeps_folder
 from reprise.lang.declared import Constraint
 from reprise.targets.discover import Target
 from reprise.xcheck.behaviour import Vector
-from reprise.xcheck.findings import finding_files, program_line
+from reprise.xcheck.findings import Finding, finding_files, program_line
 from reprise.xcheck.judge import Judgement
 from reprise.xcheck.models import Made, Modeller, NotMade
 from reprise.xcheck.passes.compiler import digest
@@ -303,14 +303,9 @@ class Loop:
         row = self._row(task, done)
         files: dict[str, bytes] = {}
         if row.folder is not None:
+            constraint, text = self.constraints[task.constraint], self.texts[task.constraint]
             files = finding_files(
-                row,
-                made,
-                report,
-                self.constraints[task.constraint],
-                self.texts[task.constraint],
-                self.target,
-                self.versions,
+                Finding(row, made, report, constraint, text, self.target, self.versions)
             )
         self.store.add(row, made.model, files)
         self._took(row)
