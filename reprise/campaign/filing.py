@@ -61,16 +61,18 @@ def rules_hash(sets: Iterable[RuleSet], target: str) -> str:
 @dataclass(frozen=True)
 class Known:
     """How to make the known bugs of a target in any process. ``rules``: files and folders (none:
-    the shipped bugs); ``environment``: what is known of the run, as in ``reprise check --env``."""
+    the shipped bugs); ``environment``: what is known of the run, as in ``reprise check --env``;
+    ``form``: as in :func:`known_bugs`."""
 
     target: str
     version: str | None
     rules: tuple[Path, ...] = ()
     environment: tuple[tuple[str, Scalar], ...] = ()
+    form: str | None = None
 
     def __call__(self) -> KnownBugs:
         rules = load_rules(self.rules or (data_path("rules/bugs"),))
-        patterns = known_bugs(rules, self.target, self.version)
+        patterns = known_bugs(rules, self.target, self.version, self.form)
         return KnownBugs(rules, patterns, dict(self.environment))
 
 

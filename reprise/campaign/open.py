@@ -227,7 +227,7 @@ def _describe_graphs(
     environment: dict[str, Scalar] = {"provider": target.device}
     rules = load_rules(request.rules or (data_path("rules/bugs"),))
     steering = [load_rules(request.steer)] if request.steer else []
-    patterns = known_bugs(rules, target.name, version)
+    patterns = known_bugs(rules, target.name, version, target.lowering)
     source = SourceRequest(
         seed=request.seed,
         options=options,
@@ -242,7 +242,7 @@ def _describe_graphs(
         target,
         Programs(source),
         Judging(request.seed),
-        Known(target.name, version, request.rules, tuple(environment.items())),
+        Known(target.name, version, request.rules, tuple(environment.items()), target.lowering),
         limits,
         lowerable=True,
     )

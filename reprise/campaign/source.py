@@ -28,6 +28,10 @@ from reprise.uir.graph import Attribute, Scalar, TensorType
 RULE_TARGETS: Mapping[str, tuple[str, ...]] = {"tvm-cuda-compile": ("tvm_cuda",)}
 """The names under which rules know a target, where they differ from the target's own."""
 
+FRONTENDS: Mapping[str, str] = {"from_onnx": "onnx"}
+"""What a rule's ``pass`` says of the form in which a target must get the program: a bug of an ONNX
+importer shows only where it has something to import."""
+
 
 @dataclass(frozen=True)
 class SourceRequest:
@@ -54,6 +58,7 @@ def open_source(request: SourceRequest) -> Generator:
     """The generator of a request. Raises RulesError for bad rules and OptionsError for options
     that leave nothing to generate."""
     limits = [] if request.target is None else target_rules(request.target)
+    form = request.lowerings[0] if len(request.lowerings) == 1 else None
     rules = load_rules([*_bug_rules(request.rules), *limits, *_more(request)])
     signatures = _signatures(request)
     return Generator(
@@ -61,7 +66,7 @@ def open_source(request: SourceRequest) -> Generator:
         signatures,
         request.options,
         request.seed,
-        patterns=known_bugs(rules, request.target, request.version) if request.guided else (),
+        patterns=known_bugs(rules, request.target, request.version, form) if request.guided else (),
         unsupported=_unsupported(request.lowerings),
         why_not=None if request.target is None else _support(request.target),
         forbidden=forbidden(rules, limits),
@@ -103,9 +108,15 @@ def _unsupported(lowerings: Sequence[str]) -> Unsupported | None:
     return unsupported
 
 
-def known_bugs(rules: RuleSet, target: str | None, version: str | None = None) -> list[Pattern]:
+def known_bugs(
+    rules: RuleSet, target: str | None, version: str | None = None, form: str | None = None
+) -> list[Pattern]:
     """The patterns about a target (all, if it is None) whose ``affects`` includes the version. Not
-    those about its back ends: what only ``tvm_cuda`` does is no concern of a run on a CPU."""
+    those about its back ends: what only ``tvm_cuda`` does is no concern of a run on a CPU.
+
+    ``form``: the lowering in which the target gets its programs; those about importers of other
+    forms are left out.
+    """
     from packaging.version import Version
 
     if target is None:
@@ -118,7 +129,13 @@ def known_bugs(rules: RuleSet, target: str | None, version: str | None = None) -
         pattern
         for pattern in rules.patterns.values()
         if any(t.name in pattern.meta.get("target", ()) and concerns(pattern, t) for t in asked)
+        and (form is None or _imported(pattern) <= {form})
     ]
+
+
+def _imported(pattern: Pattern) -> set[str]:
+    """The forms that the rule's importers take."""
+    return {FRONTENDS[p] for p in pattern.meta.get("pass", ()) if p in FRONTENDS}
 
 
 def _bug_rules(paths: Sequence[Path]) -> list[Path]:

@@ -36,3 +36,12 @@ def test_a_run_without_a_target_knows_all():
 
 def test_bugs_of_other_versions_are_not_known():
     assert len(known_bugs(RULES, "inductor", "99.0")) < len(known_bugs(RULES, "inductor"))
+
+
+def test_bugs_of_an_importer_concern_only_programs_that_are_imported():
+    def names(form: str | None) -> set[str]:
+        return {p.name for p in known_bugs(RULES, "tvm", None, form)}
+
+    assert "tvm_is_inf" in names("onnx") & names(None)
+    assert "tvm_is_inf" not in names("relax")
+    assert "tvm_bool_equal" in names("relax")

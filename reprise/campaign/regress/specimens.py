@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 from reprise.campaign.regress.spellings import Spelling, spellings
+from reprise.campaign.source import FRONTENDS
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet
 from reprise.lower.lowering import lowering
@@ -26,10 +27,6 @@ from reprise.targets.discover import Target
 from reprise.targets.support import Support
 from reprise.uir.graph import Array, Graph, Scalar
 from reprise.uir.text import read_givens, read_graph
-
-FRONTENDS = {"from_onnx": "onnx"}
-"""What a rule's ``pass`` says of the form in which a target must get the program: a bug of an ONNX
-importer shows only where it has something to import."""
 
 _TRIES = 8
 """Attempts at a fresh witness, for each one asked for."""
