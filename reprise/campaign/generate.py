@@ -83,14 +83,16 @@ def generate(request: GenerationRequest, jobs: int = 1) -> Iterator[int]:
         raise
 
 
-def program_files(program: Program, forms: Sequence[str]) -> dict[str, bytes]:
-    """A program's files by the end of their names: each form, and its inputs."""
+def program_files(
+    program: Program, forms: Sequence[str], opset: int | None = None
+) -> dict[str, bytes]:
+    """A program's files by the end of their names: each form, ONNX at ``opset``, and its inputs."""
     files: dict[str, bytes] = {}
     for form in forms:
         if form == "uir":
             files[FORMS[form]] = print_uir(program.graph).encode()
         else:
-            files[FORMS[form]] = lowering(form).lower(program.graph)
+            files[FORMS[form]] = lowering(form, opset).lower(program.graph)
     buffer = io.BytesIO()
     np.savez(buffer, **program.inputs)  # type: ignore[arg-type]
     files[".npz"] = buffer.getvalue()
@@ -127,7 +129,7 @@ def _is_written(request: GenerationRequest, index: int) -> bool:
 
 def _write(request: GenerationRequest, generator: Generator, index: int) -> None:
     program = generator.program(index).program
-    for end, data in program_files(program, request.forms).items():
+    for end, data in program_files(program, request.forms, request.source.opset).items():
         write_whole(request.folder / f"{_name(request, index)}{end}", data)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reprise.data import data_path
-from reprise.facts.onnx_apply import OnnxResults
+from reprise.facts.onnx_apply import USUAL_OPSET, OnnxResults
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules, rule_files
 from reprise.lang.symbols import suggest
@@ -40,7 +40,7 @@ class SourceRequest:
     ``rules``: files and folders with known bugs (none: the shipped ones). ``target``: steer around
     that target's known bugs, in ``version``, and keep to what it supports; None for neither.
     ``guided``: whether to steer at all. ``lowerings``: keep to what can be lowered in all these
-    ways.
+    ways, to ONNX at ``opset``.
     """
 
     seed: int
@@ -67,7 +67,7 @@ def open_source(request: SourceRequest) -> Generator:
         request.options,
         request.seed,
         patterns=known_bugs(rules, request.target, request.version, form) if request.guided else (),
-        unsupported=_unsupported(request.lowerings),
+        unsupported=_unsupported(request),
         why_not=None if request.target is None else _support(request.target),
         forbidden=forbidden(rules, limits),
         environment=request.environment,
@@ -88,14 +88,14 @@ def open_finder(request: SourceRequest, name: str) -> tuple[WitnessFinder, Patte
         _signatures(request),
         request.options,
         why_not=None if request.target is None else _support(request.target),
-        unsupported=_unsupported(request.lowerings),
+        unsupported=_unsupported(request),
     )
     return finder, pattern
 
 
-def _unsupported(lowerings: Sequence[str]) -> Unsupported | None:
+def _unsupported(request: SourceRequest) -> Unsupported | None:
     """Why an application cannot be lowered in one of the ways."""
-    made = [lowering(name) for name in lowerings]
+    made = [lowering(name, request.opset) for name in request.lowerings]
     if len(made) <= 1:
         return made[0].unsupported if made else None
 
@@ -150,7 +150,7 @@ def _more(request: SourceRequest) -> list[Path]:
 def _signatures(request: SourceRequest) -> Signatures:
     files = [p for p in rule_files(request.rules) if " op " in f" {p.read_text()}"]
     more = [path for path in _more(request) if path not in files]
-    return Signatures.load([*files, *more], OnnxResults())
+    return Signatures.load([*files, *more], OnnxResults(request.opset or USUAL_OPSET))
 
 
 def _support(target: str) -> WhyNot | None:

@@ -133,7 +133,7 @@ def _witness(source: Any, name: str, forms: tuple[str, ...], out: Path | None) -
         click.echo(print_uir(answer.program.graph), nl=False)
         return Exit.OK
     out.mkdir(parents=True, exist_ok=True)
-    for end, data in program_files(answer.program, forms).items():
+    for end, data in program_files(answer.program, forms, source.opset).items():
         (out / f"{name}{end}").write_bytes(data)
         click.echo(out / f"{name}{end}")
     return Exit.OK

@@ -15,6 +15,10 @@ class Lowering(Protocol):
 
     name: str
 
+    def at(self, opset: int) -> Lowering:
+        """The lowering to ONNX's ``opset``; itself, of a language without opsets."""
+        ...
+
     def unsupported(
         self,
         op: str,
@@ -40,13 +44,14 @@ class LoweringError(ValueError):
     """There is no such lowering; the message is for people."""
 
 
-def lowering(name: str) -> Lowering:
-    """The lowering called ``name`` (loaded on first use). Raises LoweringError for one that graphs
-    do not have: what reads einsum kernels cannot be given a graph."""
+def lowering(name: str, opset: int | None = None) -> Lowering:
+    """The lowering called ``name`` (loaded on first use), at its usual opset unless told otherwise.
+    Raises LoweringError for one that graphs do not have: what reads einsum kernels cannot be given
+    a graph."""
     if name not in _MODULES:
         raise LoweringError(f"graphs are not lowered to {name}: such targets are for reprise fuzz")
     made: Lowering = import_module(_MODULES[name]).LOWERING
-    return made
+    return made if opset is None else made.at(opset)
 
 
 def refusal(language: Lowering, graph: Graph) -> str | None:

@@ -117,3 +117,21 @@ def test_a_rule_without_a_witness_says_where_it_fails(tmp_path):
     told = reprise("gen", "--witness", "p", "--rules", rules)
     assert told.returncode == 1
     assert "no program matches `p`" in told.stderr
+
+
+def test_the_opset_is_that_of_the_models(tmp_path):
+    common = ("gen", "--tests", 6, "--nodes", 3, "--no-guidance", "--emit", "onnx")
+    new = reprise(*common, "--ops", "bitcast,swish", "--opset", 26, "--out", tmp_path / "new")
+    assert new.returncode == 0, new.stderr
+    models = [onnx.load(path) for path in sorted((tmp_path / "new").glob("*.onnx"))]
+    assert [model.opset_import[0].version for model in models] == [26] * 6
+    for model in models:
+        onnx.checker.check_model(model, full_check=True)
+    made = {node.op_type for model in models for node in model.graph.node}
+    assert {"BitCast", "Swish"} <= made  # ONNX has them from opsets 26 and 24 on
+    old = reprise(*common, "--ops", "swish,relu", "--opset", 13, "--out", tmp_path / "old")
+    assert old.returncode == 0, old.stderr
+    for path in (tmp_path / "old").glob("*.onnx"):
+        model = onnx.load(path)
+        assert model.opset_import[0].version == 13
+        assert "Swish" not in {node.op_type for node in model.graph.node}

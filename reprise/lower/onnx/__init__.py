@@ -17,7 +17,7 @@ query that may see no key is NaN where it is written out, and 0 in the operator 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reprise.lower.onnx import support
@@ -39,6 +39,10 @@ class OnnxLowering:
 
     opset: int = DEFAULT_OPSET
     name: str = "onnx"
+
+    def at(self, opset: int) -> OnnxLowering:
+        """The same, at another opset."""
+        return replace(self, opset=opset)
 
     def unsupported(
         self,

@@ -65,6 +65,10 @@ class RelaxLowering:
 
     name = "relax"
 
+    def at(self, opset: int) -> RelaxLowering:
+        """Itself: opsets are ONNX's."""
+        return self
+
     def unsupported(
         self,
         op: str,

@@ -36,6 +36,10 @@ class TorchLowering:
 
     name = "torch"
 
+    def at(self, opset: int) -> TorchLowering:
+        """Itself: opsets are ONNX's."""
+        return self
+
     def unsupported(
         self,
         op: str,
