@@ -21,6 +21,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
         "exclude",
         "dtypes",
         "weights",
+        "also",
         "signatures",
     }
     read: dict[str, Any] = {}
@@ -32,6 +33,8 @@ def read_options(given: Mapping[str, Any]) -> Options:
                 read["exclude"] = frozenset(_words(value))
             case "dtypes":
                 read["dtypes"] = _weights(value)
+            case "also":
+                read["also"] = frozenset(_words(value))
             case "signatures":
                 read["signatures"] = tuple(value)
             case _ if name in plain:

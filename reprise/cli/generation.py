@@ -23,6 +23,7 @@ _SHARES = {
 _WORDS = (
     ("ops", "Only these operators or categories (comma-separated; may be repeated)."),
     ("no-ops", "Without these operators or categories."),
+    ("also", "Also operators that are `random` or have `data_dependent` extents."),
     ("dtypes", "Only these element types; NAME=WEIGHT for how often each."),
 )
 _NUMBERS = (

@@ -21,6 +21,7 @@ import numpy as np
 
 from reprise.lang.display import shortened
 from reprise.oracle.ablation import Ablation, ablate
+from reprise.oracle.chance import random_outputs
 from reprise.oracle.choices import inadmissible
 from reprise.oracle.classify import blame
 from reprise.oracle.compare import Difference, Kind, Mask, compare_outputs, is_float, mismatches
@@ -176,9 +177,11 @@ class Judge:
         same = len(tested.outputs) == len(baseline.outputs)
         if same and all(_identical(a, b) for a, b in pairs):
             return []
-        return compare_outputs(
+        found = compare_outputs(
             baseline.outputs, tested.outputs, self.bounds(program, baseline.outputs)
         )
+        random = random_outputs(program.graph)
+        return [d for d in found if d.output not in random or _tells(d, program)]
 
     def bounds(self, program: Program, outputs: Sequence[Array]) -> tuple[Tolerance, ...]:
         """The tolerance of each output: by its dtype, and the length of the sums behind it."""
@@ -205,6 +208,14 @@ class Judge:
 
 
 _OK = Judgement(Verdict.OK)
+
+
+def _tells(difference: Difference, program: Program) -> bool:
+    """Whether a difference in an output of random values says something: one of the types does,
+    unless the shape depends on values as well."""
+    if difference.kind is Kind.SHAPE:
+        return program.graph.outputs[difference.output].type.elements is not None
+    return difference.kind in _STRUCTURAL
 
 
 def _has_type(array: Array, type: TensorType) -> bool:

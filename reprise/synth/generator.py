@@ -354,7 +354,10 @@ class Growth:
     def _is_allowed(self, operator: Operator, instance: Instance, typing: Typing) -> bool:
         """Whether budgets and the target admit the application."""
         options = self.options
-        for type in (*instance.operands, *typing.outputs):
+        results: Sequence[TensorType] = typing.outputs
+        if "data_dependent" in operator.signature.flags:
+            results = [type for type in results if type.elements is not None]
+        for type in (*instance.operands, *results):
             if type is None:
                 continue
             if type.dtype not in options.dtypes:
@@ -502,6 +505,8 @@ class Growth:
         fresh = [t for t in self.graph.tensors if t.id >= candidate.graph_mark]
         self.guide.keep(candidate.accepts, fresh)
         for tensor in fresh:
+            if tensor.type.elements is None:
+                continue  # its extents depend on values: nothing can be known to take it
             self.by_id[tensor.id] = tensor
             self.by_type.setdefault(tensor.type, []).append(tensor)
         for operand in candidate.node.inputs:

@@ -201,7 +201,7 @@ class Guide:
         on element type and rank alone."""
         rows: list[Row] = []
         for tensor in tensors:
-            if tensor is None or tensor.type.shape is None or tensor.type.dtype is None:
+            if tensor is None or tensor.type.dtype is None or tensor.type.elements is None:
                 continue
             type = tensor.type.dtype, len(tensor.type.shape)
             if type not in self._members and type not in self._fresh:
@@ -218,7 +218,8 @@ class Guide:
             accepted[kind].append(members.setdefault(row[1:], []))
         for tensor in tensors:
             shape = tensor.type.shape
-            if tensor.type.dtype is not None and shape is not None:
+            known = tensor.type.elements is not None
+            if tensor.type.dtype is not None and shape is not None and known:
                 members.setdefault((tensor.type.dtype, len(shape)), []).append(tensor.id)
 
     def accepted(self, kind: int) -> list[list[int]]:

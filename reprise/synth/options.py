@@ -22,6 +22,10 @@ DTYPE_WEIGHTS: Mapping[str, int] = {
 float32 first, as in the paper (§3.2)."""
 
 
+ON_REQUEST = frozenset({"random", "data_dependent"})
+"""Flags of operators that are generated if they are asked for."""
+
+
 class OptionsError(ValueError):
     """Options that no program can meet; the message says which."""
 
@@ -42,6 +46,8 @@ class Options:
     how often an operand is one of the youngest tensors, which makes programs deep, not wide.
     ``backward``: how often a node is made backwards, so that its result is what an operand of the
     next one must be (reshape to (1, 1024) from (1, 32, 32)).
+    ``also``: flags of operators that are left out otherwise: ``random`` (results that differ from
+    run to run), ``data_dependent`` (extents that depend on values; nothing reads such results).
     ``signatures``: files with operators besides those that ship (``reprise mine signatures``).
     """
 
@@ -65,6 +71,7 @@ class Options:
     join: float = 0.5
     recent: float = 0.6
     backward: float = 0.1
+    also: frozenset[str] = frozenset()
     signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -88,6 +95,8 @@ class Options:
             raise OptionsError("ranks must satisfy 0 <= min_rank <= max_rank <= 5")
         if self.key not in ("exact", "paper"):
             raise OptionsError("key must be `exact` or `paper`")
+        if unknown := sorted(self.also - ON_REQUEST):
+            raise OptionsError(f"also: not {' or '.join(sorted(ON_REQUEST))}: {', '.join(unknown)}")
         unknown = sorted(set(self.dtypes) - set(DTYPES))
         if unknown:
             raise OptionsError(f"no such element type: {', '.join(unknown)}")

@@ -30,8 +30,8 @@ WhyNot = Callable[[str, Sequence[str | None]], str | None]
 (``reprise.targets.support``)."""
 
 LEFT_OUT = frozenset({"random", "data_dependent", "untyped"})
-"""Flags of operators that are not generated: results that differ from run to run, extents that
-depend on values, sub-graphs."""
+"""Flags of operators that are not generated, unless asked for: results that differ from run to run,
+extents that depend on values; and never: sub-graphs."""
 
 _EXTENTS = (1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 8, 9, 12, 16, 16, 17, 20, 32)
 """1 and the powers of two meet special cases, what is just above them the remainders of loops."""
@@ -162,7 +162,7 @@ class Vocabulary:
         options, names = self.options, {signature.name, signature.category}
         if options.include and not names & options.include:
             return 0.0
-        if names & options.exclude or signature.flags & LEFT_OUT:
+        if names & options.exclude or signature.flags & (LEFT_OUT - options.also):
             return 0.0
         if signature.name in options.weights:
             return options.weights[signature.name]

@@ -38,6 +38,7 @@ from reprise.uir.semantics.evaluate import (
 )
 from reprise.uir.semantics.registry import (
     KERNELS,
+    RANDOM,
     UNDEFINED,
     Cause,
     SemanticsError,
@@ -46,6 +47,7 @@ from reprise.uir.semantics.registry import (
 
 __all__ = [
     "KERNELS",
+    "RANDOM",
     "UNDEFINED",
     "WIDENED",
     "Cause",

@@ -47,16 +47,24 @@ class UndefinedError(SemanticsError):
     """The operator (or this use of it) has no reference semantics: ``UNDEFINED`` says why."""
 
 
+RANDOM = frozenset(
+    {
+        "random_normal",
+        "random_uniform",
+        "random_normal_like",
+        "random_uniform_like",
+        "bernoulli",
+        "multinomial",
+    }
+)
+"""Operators that draw numbers, whatever their operands and attributes. (``dropout`` does in
+training.)"""
+
 UNDEFINED: dict[str, str] = {
     "if": "control flow: its results are what its sub-graphs return",
     "loop": "control flow: its results are what its sub-graph returns",
     "scan": "control flow: its results are what its sub-graph returns",
-    "random_normal": "random: no generator is prescribed",
-    "random_uniform": "random: no generator is prescribed",
-    "random_normal_like": "random: no generator is prescribed",
-    "random_uniform_like": "random: no generator is prescribed",
-    "bernoulli": "random: no generator is prescribed",
-    "multinomial": "random: no generator is prescribed",
+    **dict.fromkeys(sorted(RANDOM), "random: no generator is prescribed"),
 }
 """Operators without reference semantics, and why. All others have a kernel."""
 
