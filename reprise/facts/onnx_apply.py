@@ -3,7 +3,9 @@
 Comes in: an operator by the name that it has where no UIR operator means the same (``onnx.Col2Im``,
 ``ai.onnx.ml.Binarizer``), operand types and attributes. An attribute that has the name of an
 operand *is* that operand, known before the program runs: ``shape=[2, 3]`` of ``onnx.CenterCropPad``
-is written as a stored tensor. Goes out: a model of that one node, and :class:`OnnxResults`, which
+is written as a stored tensor. ``onnx.SplitToSequence_SequenceAt`` is a *chain*: two nodes, of which
+the second reads as its first operand what the first makes; so what is no tensor stays inside. Goes
+out: a model of that node or chain, and :class:`OnnxResults`, which
 asks ONNX's strict inference for the types of the results.
 """
 
@@ -33,6 +35,7 @@ USUAL_OPSET = 21
 is told otherwise."""
 
 _PREFERRED = ("int64", "float32", "int32", "float64", "string", "bool")
+_OPTIONAL = 1  # OpSchema.FormalParameterOption.Optional
 _VARIADIC = 2  # OpSchema.FormalParameterOption.Variadic
 _SPELLED = {"float": "float32", "double": "float64"}
 _FLAG_TYPES = (6, 7, 8)  # AttributeProto: FLOATS, INTS, STRINGS
@@ -48,6 +51,17 @@ def parts(op: str) -> tuple[str, str]:
     """Domain and ONNX's name: ``onnx.Foo`` is ``("", "Foo")``, plain ``Foo`` too."""
     domain, _, name = op.rpartition(".")
     return ("" if domain == "onnx" else domain), name
+
+
+@cache
+def links(op: str) -> tuple[str, ...]:
+    """The operators of a chain, in order: those of ``onnx.SplitToSequence_SequenceAt`` are
+    ``onnx.SplitToSequence`` and ``onnx.SequenceAt``. Of any other operator, itself."""
+    domain, _, name = op.rpartition(".")
+    names = name.split("_")  # no operator of ONNX has one in its name
+    if domain != "onnx" or not all(word[:1].isupper() for word in names):
+        return (op,)
+    return tuple(f"onnx.{word}" for word in names)
 
 
 @cache
@@ -74,7 +88,8 @@ def domain_version(domain: str) -> int:
 
 def opset_of(ops: Sequence[str], usual: int = USUAL_OPSET) -> int:
     """The opset at which all of ``ops`` can be applied: ``usual``, or the least above it."""
-    needed = [since(op) or 0 for op in ops if is_foreign(op) and not parts(op)[0]]
+    every = [link for op in ops if is_foreign(op) for link in links(op)]
+    needed = [since(op) or 0 for op in every if not parts(op)[0]]
     return max([usual, *needed])
 
 
@@ -82,14 +97,14 @@ def opset_of(ops: Sequence[str], usual: int = USUAL_OPSET) -> int:
 def versions_of(op: str, usual: int = USUAL_OPSET) -> tuple[int, ...]:
     """The opset at which an operator is applied, and those above it that define it anew: another
     node may raise the opset of the model that both are in."""
-    domain, name = parts(op)
+    names = {parts(link) for link in links(op)}
     first = opset_of([op], usual)
-    if domain:
+    if any(domain for domain, _ in names):
         return (first,)
     from onnx import defs
 
     history = defs.get_all_schemas_with_history()
-    later = {s.since_version for s in history if (s.domain, s.name) == ("", name)}
+    later = {s.since_version for s in history if (s.domain, s.name) in names}
     return (first, *sorted(v for v in later if v > first))
 
 
@@ -151,6 +166,50 @@ def own_attributes(schema: OpSchema, attributes: Mapping[str, Attribute]) -> dic
     return own
 
 
+BEFORE = -1
+"""Among the operands of a step: what the step before it made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node of an application: its operator, its operands (the number of one of the application's,
+    a stored one, :data:`BEFORE`, or None) and its attributes."""
+
+    op: str
+    found: Definition
+    operands: tuple[int | Stored | None, ...]
+    attributes: dict[str, Attribute]
+
+
+def steps_of(
+    op: str, count: int, attributes: Mapping[str, Attribute], opset: int
+) -> list[Step] | None:
+    """The nodes of an application with ``count`` operands: one, or those of a chain, whose last
+    operands are what its later operators ask for besides. None if ONNX has one of them not."""
+    found = [(link, definition_of(link, opset)) for link in links(op)]
+    steps: list[Step] = []
+    for link, known in reversed(found):
+        if known is None or known.schema.deprecated:
+            return None
+        schema = known.schema
+        operands: list[int | Stored | None] = list(operands_of(schema, 0, attributes))
+        if link is found[0][0]:
+            operands = list(operands_of(schema, count, attributes))
+        else:
+            operands[0] = BEFORE
+            wanted = [
+                i
+                for i, formal in enumerate(schema.inputs)
+                if operands[i] is None and int(formal.option.value) != _OPTIONAL  # type: ignore[attr-defined]
+            ]
+            for number, i in enumerate(wanted, count - len(wanted)):
+                operands[i] = number
+            count -= len(wanted)
+        own = own_attributes(schema, attributes)
+        steps.append(Step(link, known, tuple(operands), own))
+    return steps[::-1]
+
+
 def model_of(
     op: str,
     operands: Sequence[TensorType | None],
@@ -158,40 +217,49 @@ def model_of(
     opset: int,
     results: Sequence[TensorType] | None = None,
 ) -> ModelProto | None:
-    """A model of this one node, with inputs ``x0``, ``x1`` … and outputs ``y0`` …, whose types are
-    stated if ``results`` says them; None if ONNX has no such operator at the opset."""
+    """A model of this node or chain, with inputs ``x0``, ``x1`` … and outputs ``y0`` …, whose types
+    are stated if ``results`` says them; None if ONNX has no such operator at the opset."""
     from onnx import ModelProto, helper
 
-    domain, name = parts(op)
-    found = definition_of(op, opset)
-    if found is None or found.schema.deprecated:
+    steps = steps_of(op, len(operands), attributes, opset)
+    if steps is None:
         return None
-    schema = found.schema
     model = ModelProto(ir_version=_ir_version(opset), producer_name="reprise")
     model.opset_import.add(version=opset)
-    if domain:
+    if domain := parts(steps[0].op)[0]:
         model.opset_import.add(domain=domain, version=domain_version(domain))
     graph = model.graph
-    graph.name = name
-    inputs: list[str] = []
-    for operand in operands_of(schema, len(operands), attributes):
-        if isinstance(operand, Stored):
-            inputs.append(operand.name)
-            fill_stored(graph.initializer.add(), operand)
-        elif operand is None or operands[operand] is None:
-            inputs.append("")
+    graph.name = parts(op)[1]
+    outputs: list[str] = []
+    for number, step in enumerate(steps):
+        schema = step.found.schema
+        inputs: list[str] = []
+        for operand in step.operands:
+            if isinstance(operand, Stored):
+                inputs.append(operand.name if number == 0 else f"{operand.name}{number}")
+                fill_stored(graph.initializer.add(), operand)
+                graph.initializer[-1].name = inputs[-1]
+            elif operand == BEFORE:
+                inputs.append(outputs[0])
+            elif operand is None or operands[operand] is None:
+                inputs.append("")
+            else:
+                inputs.append(f"x{operand}")
+                info = graph.input.add(name=f"x{operand}")
+                info.type.ParseFromString(encode(operands[operand]))  # type: ignore[arg-type]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        if step is steps[-1]:
+            made = len(schema.outputs) if results is None else len(results)
+            outputs = [f"y{i}" for i in range(made)]
         else:
-            inputs.append(f"x{operand}")
-            info = graph.input.add(name=f"x{operand}")
-            info.type.ParseFromString(encode(operands[operand]))  # type: ignore[arg-type]
-    while inputs and not inputs[-1]:
-        inputs.pop()
-    outputs = [f"y{i}" for i in range(len(schema.outputs) if results is None else len(results))]
-    node = helper.make_node(name, inputs, outputs, domain=domain)
-    for key, value in own_attributes(schema, attributes).items():
-        kind = found.types[key]  # an empty list does not say what it is a list of
-        node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
-    graph.node.append(node)
+            outputs = [f"s{number}"]
+        domain, name = parts(step.op)
+        node = helper.make_node(name, inputs, outputs, domain=domain)
+        for key, value in step.attributes.items():
+            kind = step.found.types[key]  # an empty list does not say what it is a list of
+            node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
+        graph.node.append(node)
     for i, output in enumerate(outputs):
         info = graph.output.add(name=output)
         if results is not None:

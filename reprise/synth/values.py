@@ -233,6 +233,16 @@ def _corners(rng: Random, type: TensorType, use: Use) -> Array:
     return values.astype(dtype)
 
 
+def _region(rng: Random, type: TensorType, use: Use) -> Array:
+    """Rows of five: an index into the first axis of operand 0, the corners of a box."""
+    shape, dtype, count = _known(type)
+    rows = count // 5
+    index = _below(rng, rows, _extent(use.first, 0)).astype(dtype).reshape(-1, 1)
+    near = _below(rng, 2 * rows, 4).reshape(-1, 2)
+    far = near + _below(rng, 2 * rows, 4).reshape(-1, 2)
+    return np.concatenate([index, near.astype(dtype), far.astype(dtype)], 1).reshape(shape)
+
+
 def _shift(rng: Random, type: TensorType, use: Use) -> Array:
     return _indices(lambda _: DTYPES[type.dtype or ""].bits)(rng, type, use)
 
@@ -264,6 +274,7 @@ KINDS: dict[str, Draw] = {
     "key_length": _key_lengths,
     "length": _lengths,
     "plane_index": _planes,
+    "region": _region,
     "shift": _shift,
     "zero": _zero,
 }

@@ -6,7 +6,16 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from reprise.facts.onnx_apply import OnnxResults, is_foreign, opset_of, parts, versions_of
+from reprise.facts.onnx_apply import (
+    BEFORE,
+    OnnxResults,
+    is_foreign,
+    links,
+    opset_of,
+    parts,
+    steps_of,
+    versions_of,
+)
 from reprise.lower.onnx import LOWERING, to_onnx
 from reprise.solve.signatures import Signatures
 from reprise.uir.graph import TensorType
@@ -76,3 +85,31 @@ def test_results_hold_at_every_later_version_of_an_operator() -> None:
         "onnx.NegativeLogLikelihoodLoss", [scores, labels], {"reduction": "none"}
     )
     assert answer == [TensorType("float32", (2,))]
+
+
+def test_a_chain_is_several_nodes_of_which_the_last_has_the_result() -> None:
+    made = model(
+        "x: float32[2, 3]\ny: float32[2, 3]\n"
+        "z: float32[2, 3] = onnx.SequenceConstruct_SequenceAt(x, y, position=1)\noutput z\n"
+    )
+    assert [node.op_type for node in made.graph.node] == ["SequenceConstruct", "SequenceAt"]
+    first, last = made.graph.node
+    assert list(first.input) == ["x", "y"] and last.input[0] == first.output[0]
+    values = [np.full((2, 3), number, np.float32) for number in (1, 2)]
+    (z,) = ReferenceEvaluator(made).run(None, {"x": values[0], "y": values[1]})
+    assert (z == 2).all()
+
+
+def test_the_last_operands_of_a_chain_are_those_of_its_later_nodes() -> None:
+    x = TensorType("float32", (2,))
+    steps = steps_of("onnx.SequenceConstruct_SequenceInsert", 3, {"position": 0}, 21)
+    assert steps is not None
+    construct, insert = steps
+    assert construct.operands == (0, 1)
+    assert insert.operands[:2] == (BEFORE, 2)
+    op = "onnx.SplitToSequence_SequenceAt"
+    answer = OnnxResults()(op, [TensorType("float32", (4, 3))], {"split": 2, "position": 1})
+    assert answer == [TensorType("float32", (2, 3))]
+    assert LOWERING.unsupported("onnx.SequenceConstruct_NoSuchOperator", [x], {}) is not None
+    assert links("onnx.Relu") == ("onnx.Relu",)
+    assert links("com.example.Foo_Bar") == ("com.example.Foo_Bar",)

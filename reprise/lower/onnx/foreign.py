@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reprise.facts.onnx_apply import Stored, definition_of, operands_of, own_attributes
+from reprise.facts.onnx_apply import BEFORE, Stored, steps_of
 from reprise.lower.onnx.call import Call, Ref
 
 
 def form(c: Call) -> Sequence[Ref]:
-    """The node itself. Of an operator that the opset does not have, a node that ``unsupported``
-    finds to be none."""
-    found = definition_of(c.op, c.opset)
-    if found is None:
+    """The node itself, or the nodes of a chain. Of an operator that the opset does not have, a node
+    that ``unsupported`` finds to be none."""
+    steps = steps_of(c.op, len(c.operands), c.attributes, c.opset)
+    if steps is None:
         return c.add_many(c.op, 1, *c.operands)
-    operands: list[Ref | None] = []
-    for operand in operands_of(found.schema, len(c.operands), c.attributes):
-        if isinstance(operand, Stored):
-            operands.append(c.constant(operand.name, operand.value, operand.dtype))
-        else:
-            operands.append(None if operand is None else c.get(operand))
-    own = own_attributes(found.schema, c.attributes)
-    return c.add_many(c.op, len(found.schema.outputs), *operands, **own)
+    results: list[Ref] = []
+    for step in steps:
+        operands: list[Ref | None] = []
+        for operand in step.operands:
+            if isinstance(operand, Stored):
+                operands.append(c.constant(operand.name, operand.value, operand.dtype))
+            elif operand == BEFORE:
+                operands.append(results[0])
+            else:
+                operands.append(None if operand is None else c.get(operand))
+        results = c.add_many(step.op, len(step.found.schema.outputs), *operands, **step.attributes)
+    return results

@@ -122,7 +122,7 @@ def _type_results(node: OnnxNode, found: Spec, bound: dict[str, str]) -> None:
     named = next((node.attributes[n] for n in names if node.attributes.get(n)), None)
     for i, ref in enumerate(node.outputs):
         formal = found.result(i)
-        if formal is None:
+        if formal is None or not formal.dtypes:  # a sequence or an optional has none
             continue
         if formal.variable in bound:
             ref.dtype = bound[formal.variable]
