@@ -23,6 +23,10 @@ from reprise.cli.lazy import LazyGroup
             "reprise.cli.mine_signatures:signatures",
             "Complete mined signatures by asking ONNX.",
         ),
+        "reach": (
+            "reprise.cli.mine_reach:reach",
+            "Count the ONNX operators that programs have.",
+        ),
         "new": (
             "reprise.cli.mine_new:new",
             "Start an extractor for another compiler.",
