@@ -3,11 +3,13 @@ and against these compilers, what a rule is about really fails so, and the other
 
 The second needs interpreters that have them: ``REPRISE_TENSORA_PYTHON`` (tensora 0.6.0),
 ``REPRISE_FINCH_PYTHON`` (finch-tensor 0.7.0), ``REPRISE_TORCH_PYTHON`` (torch 2.13.0),
-``REPRISE_MLIR_PYTHON`` (torch-mlir 20261001)."""
+``REPRISE_MLIR_PYTHON`` (torch-mlir 20261001); and a program ``taco`` (2b8ece4) on the PATH."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,12 +25,13 @@ from reprise.oracle.verdict import Verdict
 from reprise.targets.discover import parse_target
 from reprise.targets.process import Limits, TargetProcess
 
-PYTHONS = {
+VARIABLES = {
     "tensora": "REPRISE_TENSORA_PYTHON",
     "finch": "REPRISE_FINCH_PYTHON",
     "mlir-sparse": "REPRISE_MLIR_PYTHON",
     "torch-sparse": "REPRISE_TORCH_PYTHON",
 }
+"""The variables that name interpreters, by target; TACO is a program."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,17 @@ CASES = [
     Case("torch-sparse", f"A(i,j) = B(i,j) + C(i,j) where B: sd {B}, C: dd {C}",
          "torch_blocks_and_dense"),
     Case("torch-sparse", f"A(i,j) = B(i,j) + C(i,j) where B: ds {B}, C: ds {C}", None),
+    Case("taco", f"A(i,j) = B(j,i) where A: ds, B: ds {B}", "taco_transposed"),
+    Case("taco", f"A(i,j) = B(j,i) where A: dd, B: ds {B}", None),
+    Case("taco", f"A(j) = B(i,j) * C(i) + D(j) where B: sd {B}, C: d {C}, D: d {C}",
+         "taco_inner_sum"),
+    Case("taco", f"A(j) = B(i,j) * C(i) + D(j) where B: dd {B}, C: d {C}, D: d {C}", None),
+    Case("taco", f"A(i,k) = B(i,j) * C(j,k) where A: ss, B: ds {B}, C: ds {C}",
+         "taco_split_output"),
+    Case("taco", f"A(i,k) = B(i,j) * C(j,k) where A: sd, B: ds {B}, C: ds {C}", None),
+    Case("taco", f"A(k) = B(j) * C(j,k) where A: s, B: d {B}, C: dd {C}",
+         "taco_scattered_output"),
+    Case("taco", f"A(k) = B(j) * C(j,k) where A: s, B: d {B}, C: dd:1,0 {C}", None),
 ]  # fmt: skip
 
 
@@ -93,9 +107,21 @@ def test_a_rule_names_its_kernel_and_not_the_other(case: Case) -> None:
 
 
 def test_every_rule_has_a_kernel_and_every_target_one_that_no_rule_names() -> None:
-    for target in PYTHONS:
+    for target in (*VARIABLES, "taco"):
         shown = {case.rule for case in CASES if case.target == target}
         assert shown == {*_bugs(target).names, None}
+
+
+def _python(target: str) -> str:
+    """The interpreter that a target runs in; without one, the test is skipped."""
+    if target == "taco":
+        if shutil.which("taco") is None:
+            pytest.skip("there is no program taco on the PATH")
+        return sys.executable
+    python = os.environ.get(VARIABLES[target])
+    if python is None:
+        pytest.skip(f"{VARIABLES[target]} names no interpreter")
+    return python
 
 
 @cache
@@ -106,9 +132,7 @@ def _bugs(target: str) -> KernelBugs:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_kernel_is_what_the_rules_say(case: Case) -> None:
-    python = os.environ.get(PYTHONS[case.target])
-    if python is None:
-        pytest.skip(f"{PYTHONS[case.target]} names no interpreter")
+    python = _python(case.target)
     backend = BACKENDS[case.target]
     kernel = parse(case.text).kernel()
     test = KernelTest("case", {REFERENCE: alone(kernel)})
