@@ -36,7 +36,7 @@ def failure(done):
         undeclared = re.match("'([a-z]+)([A-Z])([0-9]*)([a-z_]*)' undeclared", what)
         if undeclared:
             kind = "position" if undeclared[1] == "p" else "coordinate"
-            what = f"undeclared {kind}{undeclared[4]} (`{undeclared[0]}`)"
+            what = f"undeclared {kind}{undeclared[4]} (`{''.join(undeclared.groups())}`)"
         return Internal(f"the C that it generates does not compile: {what}")
     if "Error at" in said or "Temporary assumption broken" in said:
         return Rejected(said)

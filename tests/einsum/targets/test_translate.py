@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -11,6 +15,7 @@ from reprise.einsum.filing import KnownKernels, bug_files
 from reprise.einsum.reference import difference, reference
 from reprise.einsum.relations import variants
 from reprise.einsum.results import dense_result
+from reprise.einsum.self_check import self_check
 from reprise.einsum.targets.shared.kernel_runner import KernelRunner
 from reprise.einsum.testing import TestRequest, kernel_options
 from reprise.einsum.text import parse
@@ -18,6 +23,8 @@ from reprise.einsum.translate import finch, mlir_sparse, taco, tensora
 from reprise.einsum.translate.backends import BACKENDS
 from reprise.einsum.translate.matrices import plan
 from reprise.einsum.translate.script import Untranslatable, script, statements
+from reprise.targets.discover import parse_target
+from reprise.targets.process import Limits, TargetProcess
 
 MATMUL = "A(i,k) = B(i,j) * C(j,k) where i=2, j=2, k=2, A: ds, B: ds:1,0 {(0,1): 2}, C: dd full"
 
@@ -46,6 +53,35 @@ def test_taco_gets_one_zero_for_an_operand_without_entries() -> None:
 
 def test_taco_writes_scalars_without_parentheses() -> None:
     assert taco.statement(parse("A() = B(i) * C(i)").kernel()) == "A = B(i) * C(i)"
+
+
+@pytest.mark.parametrize(
+    ("code", "stderr", "kind", "message"),
+    [
+        (-11, "", "Internal", "SIGSEGV"),
+        (-6, "what():  Error at parser.cpp:96 in visit:\n Incompatible dimensions", "Rejected",
+         "Error at parser.cpp:96"),
+        (-6, "k.c:221:9: error: 'pA2_begin' undeclared (first use in this function)\n"
+         "what():  Error at module.cpp:156 in compile:\n Compilation command failed", "Internal",
+         "undeclared position_begin (`pA2_begin`)"),
+        (-6, "k.c:164:18: error: 'iD' undeclared\n Compilation command failed", "Internal",
+         "undeclared coordinate (`iD`)"),
+    ],
+)  # fmt: skip
+def test_what_taco_says_is_told_apart(code: int, stderr: str, kind: str, message: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"{taco.imports}\n{taco.helpers}", scope)
+    found = scope["failure"](subprocess.CompletedProcess([], code, "", stderr))
+    assert type(found).__name__ == kind
+    assert message in str(found)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("taco") is None, reason="there is no program taco on the PATH")
+def test_taco_computes_what_numpy_does() -> None:
+    target = parse_target(f"taco@{sys.executable}")
+    with TargetProcess(target, Limits(seconds=100)) as process:
+        self_check(target, process)
 
 
 def test_mlir_has_an_encoding_for_what_is_not_plainly_dense() -> None:
