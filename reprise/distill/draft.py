@@ -383,7 +383,10 @@ def draft_of(program: Program, name: str = "draft") -> tuple[Draft, Place]:
         for i, tensor in enumerate(node.outputs):
             if tensor is not None:
                 names[tensor.id] = f"n{number}_{i}" if i else f"n{number}"
-        nodes.append(DraftNode(f"n{number}", (node.op,), tuple(operands)))
+        # An operator by ONNX's own name may have as operands, in a model, what a program tells as
+        # attributes: the pattern is to match both.
+        more = "." in node.op
+        nodes.append(DraftNode(f"n{number}", (node.op,), tuple(operands), more=more))
     draft = Draft(tuple(nodes), name=name)
     by_name = dict(zip((n.name for n in nodes), graph.nodes, strict=True))
     tensors = {names[t.id]: t for t in graph.tensors if t.id in names}

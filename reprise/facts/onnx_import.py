@@ -26,6 +26,7 @@ from reprise.facts.onnx_control import (
 )
 from reprise.facts.onnx_extents import Extents, follow, shaped, stored
 from reprise.facts.onnx_order import BadOrder, in_order, label
+from reprise.facts.onnx_parameters import parameters
 from reprise.facts.onnx_read import Limits, read_model
 from reprise.facts.onnx_schema import Definition, definition
 from reprise.facts.onnx_table import TABLE
@@ -484,6 +485,10 @@ class _Importer:
             except Misfit as misfit:
                 self.note(f"{label(node)} keeps its ONNX form: {misfit}")
         name = f"{domain or 'onnx'}.{node.op_type}"
+        if known is not None:
+            told = parameters(known.schema, inputs, attributes)
+            attributes = {**attributes, **told}
+            given |= told.keys() - known.defaults.keys()
         return Draft(one_line(name), call, list(inputs), dict(attributes), given)
 
     # --- types -------------------------------------------------------------------------------

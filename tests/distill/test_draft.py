@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from reprise.distill.conditions import Among, Distinct, Holds, Near, Surroundings, Term, Within
 from reprise.distill.draft import Draft, DraftNode, conditions_of, draft_of
+from reprise.facts.onnx_import import Limits, import_model
 from reprise.lang.format import format_text
 from reprise.lang.lint import lint_rules
 from reprise.lang.ruleset import RuleSet, load_text
+from reprise.lower.onnx import to_onnx
 from reprise.patterns.match import Matcher
 from reprise.patterns.truth import Truth
 from reprise.solve.signatures import Signatures
@@ -232,3 +235,18 @@ def test_a_further_result_is_named_by_its_number() -> None:
     first = graph("x: float32[4]; v, i = topk(x, k=2, axis=0); y = neg(v)")
     assert not draft.matches(first)
     assert not matched(load_text(draft.text()), ["p"], first)
+
+
+def test_a_draft_about_a_mined_operator_matches_the_model_that_is_written() -> None:
+    """There, what the program says by attributes is operands and numbers."""
+    text = "a: float32[4, 5]\nb: float32[2, 3] = onnx.CenterCropPad(a, shape=[2, 3])\n"
+    text += "w: float64[3] = onnx.HannWindow(size=3, output_datatype=float64)\noutput b\noutput w\n"
+    program = graph(text)
+    draft, place = draft_of(Program(program), "mined")
+    exact = [c for c in conditions_of(place, draft, weak=False) if isinstance(c, Among | Within)]
+    draft = draft.with_(*exact)
+    rules = load_text(draft.text())
+    assert "shape=[2, 3]" in draft.text() and "size=3" in draft.text()
+    assert matched(rules, ["mined"], program) == {"mined"}
+    written = import_model(to_onnx(program), Path("m.onnx"), Limits())
+    assert matched(rules, ["mined"], written) == {"mined"}

@@ -434,3 +434,15 @@ def test_shipped_defaults_are_those_of_the_opset() -> None:
     old, new = (one_node("Softmax", [("float", (2, 3))], v).nodes[0] for v in (12, 13))
     assert old.attributes == new.attributes == {"axis": 1}
     assert old.given == new.given == set()
+
+
+def test_what_a_mined_operator_is_told_is_an_attribute_too() -> None:
+    """As in programs, where `shape=[2, 3]` is written as a stored operand."""
+    graph = one_node("CenterCropPad", [("float", (4, 5)), ints(2, 3)], 21, axes=[0, 1])
+    (node,) = graph.nodes
+    assert node.attributes == {"shape": (2, 3), "axes": (0, 1)}
+    assert len(node.inputs) == 2
+    (node,) = one_node("BlackmanWindow", [ints(5).reshape(())], 21, output_datatype=11).nodes
+    assert node.attributes == {"size": 5, "periodic": 1, "output_datatype": "float64"}
+    unknown = one_node("CenterCropPad", [("float", (4, 5)), ("int64", (2,))], 21)
+    assert "shape" not in unknown.nodes[0].attributes
