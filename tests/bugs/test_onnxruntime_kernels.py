@@ -22,7 +22,16 @@ from tests.conftest import ROOT
 onnxruntime = pytest.importorskip("onnxruntime")
 FILES = (
     *("conv_transpose", "dequantize_int32", "empty_tensors", "expand", "half_cast"),
-    *("pad_wrap", "quantize_half", "quick_gelu", "relu6", "resize_cubic", "slice_to_max"),
+    *(
+        "avg_pool_ceil",
+        "batch_norm_in_place",
+        "pad_wrap",
+        "quantize_half",
+        "quick_gelu",
+        "relu6",
+        "resize_cubic",
+        "slice_to_max",
+    ),
 )
 FOLDER = ROOT / "rules" / "bugs" / "onnxruntime"
 RULES = load_rules([FOLDER / f"{name}.rules" for name in (*FILES, "where_negative_zero")])
