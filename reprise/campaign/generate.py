@@ -59,10 +59,10 @@ def generate(request: GenerationRequest, jobs: int = 1) -> Iterator[int]:
     Raises UsageError for a folder that another request made, and OSError for one that cannot be
     written.
     """
+    generator = open_source(request.source)  # what is wrong with a request leaves no folder behind
     _prepare(request)
     missing = [i for i in range(request.tests) if not _is_written(request, i)]
     if jobs <= 1 or len(missing) <= _CHUNK:
-        generator = open_source(request.source)
         for index in missing:
             _write(request, generator, index)
             yield index

@@ -19,7 +19,7 @@ from reprise.lower.lowering import lowering
 from reprise.patterns.check import Target, UsageError, concerns
 from reprise.solve.signatures import Signatures
 from reprise.synth.generator import Generator, Unsupported
-from reprise.synth.options import Options
+from reprise.synth.options import Options, OptionsError
 from reprise.synth.vocabulary import WhyNot
 from reprise.synth.witness import WitnessFinder
 from reprise.targets.support import Support, forbidden, target_rules
@@ -150,7 +150,16 @@ def _more(request: SourceRequest) -> list[Path]:
 def _signatures(request: SourceRequest) -> Signatures:
     files = [p for p in rule_files(request.rules) if " op " in f" {p.read_text()}"]
     more = [path for path in _more(request) if path not in files]
-    return Signatures.load([*files, *more], OnnxResults(request.opset or USUAL_OPSET))
+    signatures = Signatures.load([*files, *more], OnnxResults(request.opset or USUAL_OPSET))
+    for name in signatures:
+        decl = signatures[name].plan.decl
+        untyped = "untyped" in signatures[name].flags
+        if not untyped and any(param.type.shape is None for param in decl.params):
+            raise OptionsError(
+                f"{decl.name.span}: `{name}` does not say what shapes its operands have; "
+                "`reprise mine signatures` completes such signatures"
+            )
+    return signatures
 
 
 def _support(target: str) -> WhyNot | None:

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from reprise.cli.signature_file import SignatureFile
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _SHARES = {
@@ -50,7 +52,7 @@ def generation_options(command: _Command) -> _Command:
     command = click.option(
         "--signatures",
         multiple=True,
-        type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+        type=SignatureFile(as_text=True),
         help="A file with more operators (reprise mine signatures); may be repeated.",
     )(command)
     for name, text in reversed(_WORDS):

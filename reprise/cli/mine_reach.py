@@ -8,13 +8,14 @@ import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import counting, show_json, show_table, text_or_json
+from reprise.cli.signature_file import SignatureFile
 
 
 @click.command("reach", short_help="Count the ONNX operators that programs have.")
 @click.option(
     "--signatures",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=SignatureFile(),
     help="A file with more operators (reprise mine signatures); may be repeated.",
 )
 @click.option(

@@ -8,10 +8,11 @@ import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, counting, output_option, show_table, write_output
+from reprise.cli.signature_file import SignatureFile
 
 
 @click.command("signatures", short_help="Complete mined signatures by asking ONNX.")
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("path", type=SignatureFile())
 @output_option("Where the completed signatures go.", required=True)
 @click.option("--ops", multiple=True, metavar="NAME,...", help="Only these operators.")
 @click.option("--all", "every", is_flag=True, help="Also operators that UIR has.")
@@ -31,6 +32,8 @@ def signatures(
 
     Exit code: 0 some signature was completed, 1 none was, 2 the file cannot be read.
     """
+    from reprise.facts.onnx_apply import named
+    from reprise.lang.symbols import suggest
     from reprise.mining.signatures.learning import Learned, declarations, learn_all, written
 
     wanted = [name.strip() for names in ops for name in names.split(",") if name.strip()]
@@ -38,7 +41,9 @@ def signatures(
     known = {decl.name.text for decl in decls}
     for name in wanted:
         if name not in known:
-            raise click.UsageError(f"{path} declares no operator `{name}`")
+            near = named(name, known) or suggest(name, known)
+            hint = f" ({near})" if near else ""
+            raise click.UsageError(f"{path} declares no operator `{name}`{hint}")
     chosen = [decl for decl in decls if not wanted or decl.name.text in wanted]
     answers = []
     with counting(len(chosen), "operator") as done:

@@ -11,6 +11,7 @@ import click
 from reprise.cli.lazy import LazyGroup
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, replace_file, show_json, show_table, text_or_json
+from reprise.cli.signature_file import SignatureFile
 from reprise.lang.display import printable
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _row(state: dict[str, Any]) -> tuple[str, ...]:
 @click.option(
     "--signatures",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=SignatureFile(),
     help="Try the operators of this file instead (reprise mine signatures); may be repeated.",
 )
 @text_or_json

@@ -11,7 +11,7 @@ asks ONNX's strict inference for the types of the results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,13 @@ def parts(op: str) -> tuple[str, str]:
     """Domain and ONNX's name: ``onnx.Foo`` is ``("", "Foo")``, plain ``Foo`` too."""
     domain, _, name = op.rpartition(".")
     return ("" if domain == "onnx" else domain), name
+
+
+def named(word: str, ops: Iterable[str]) -> str | None:
+    """A hint for whoever leaves out the domain: ``HannWindow`` is ``onnx.HannWindow`` among
+    ``ops``. None if none of them is called so."""
+    same = sorted(op for op in ops if is_foreign(op) and parts(op)[1].lower() == word.lower())
+    return f"did you mean `{same[0]}`?" if same else None
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -18,11 +18,12 @@ from random import Random
 from reprise.datalog import Database
 from reprise.lang.core import Row
 from reprise.lang.ruleset import RuleSet
+from reprise.lang.symbols import suggest
 from reprise.solve.backward import Backward, Producers
 from reprise.solve.sampling import Instance, Sampler
 from reprise.solve.signatures import Signature, Signatures
 from reprise.solve.suggestions import Shapes
-from reprise.synth.options import Options, OptionsError
+from reprise.synth.options import ON_REQUEST, Options, OptionsError
 from reprise.uir.inference import Typing
 
 WhyNot = Callable[[str, Sequence[str | None]], str | None]
@@ -116,7 +117,9 @@ class Vocabulary:
                     self.operators.append(operator)
                     weights.append(weight)
         if not self.operators:
-            raise OptionsError("no operator is left that these options and the target allow")
+            raise OptionsError(
+                f"no operator is left that these options and the target allow{self._left_out()}"
+            )
         self._cumulative = list(accumulate(weights))
         self.by_name = {operator.name: operator for operator in self.operators}
 
@@ -156,7 +159,15 @@ class Vocabulary:
         options = self.options
         unknown = sorted((options.include | options.exclude | options.weights.keys()) - known)
         if unknown:
-            raise OptionsError(f"no such operator or category: {', '.join(unknown)}")
+            hints = {name: _hint(name, known) for name in unknown}
+            words = [name + (f" ({hint})" if (hint := hints[name]) else "") for name in unknown]
+            raise OptionsError(f"no such operator or category: {', '.join(words)}")
+
+    def _left_out(self) -> str:
+        """What would bring back operators that were named, if they wait for being asked for."""
+        named = sorted(self.options.include & set(self.signatures))
+        flags = sorted({f for name in named for f in self.signatures[name].flags & ON_REQUEST})
+        return f" (--also {','.join(flags)}?)" if flags and not self.options.also else ""
 
     def _weight(self, signature: Signature) -> float:
         options, names = self.options, {signature.name, signature.category}
@@ -179,6 +190,20 @@ class Vocabulary:
                 taken = sampler.port_dtypes(i), sampler.port_ranks(i, self.options.max_rank)
                 ports.append((i, self._kinds.setdefault(taken, len(self._kinds))))
         return Operator(signature.name, signature, sampler, tuple(ports), policy)
+
+
+def _hint(word: str, known: Iterable[str]) -> str | None:
+    """What may have been meant by a word that is no operator: one of ONNX's without its domain, or
+    by ONNX's name though UIR has another for it."""
+    from reprise.facts.onnx_apply import is_foreign, named, parts
+    from reprise.facts.onnx_table import TABLE
+
+    entry = TABLE.get(word)
+    if entry is not None and entry.op in known:
+        return f"`{entry.op}` here"
+    if is_foreign(word):
+        return named(parts(word)[1], known) or "operators of ONNX come from a file: --signatures"
+    return named(word, known) or suggest(word, known)
 
 
 def _is_plain(dim: object) -> bool:

@@ -52,7 +52,7 @@ def test_every_option_of_the_command_is_one_of_the_generator() -> None:
     def command(**given: object) -> None: ...
 
     samples = {"ops": ["relu"], "no_ops": ["relu"], "dtypes": ["float32"], "key": "exact"}
-    samples["signatures"] = ["rules/mining/onnx.rules"]
+    samples |= {"signatures": ["rules/mining/onnx.rules"], "also": ["random"]}
     names = [p.name for p in command.params if p.name]
     for name in names:
         assert read_options({name: samples.get(name, 1)}) is not None
