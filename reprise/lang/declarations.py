@@ -11,11 +11,11 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 from reprise.lang import ast, core
-from reprise.lang.declared import Alternative, Constraint, Deny, Monitor, Pattern
+from reprise.lang.declared import PLACEHOLDER, Alternative, Constraint, Deny, Monitor, Pattern
 from reprise.lang.diagnostics import Span
 from reprise.lang.lower import Auxiliary, Body, Choices
 from reprise.lang.normal import MAX_LITERALS, TooManyAlternatives, disjuncts
-from reprise.lang.symbols import Report, Symbols
+from reprise.lang.symbols import Report, Symbols, suggest
 
 
 class DeclarationLowering:
@@ -57,8 +57,21 @@ class DeclarationLowering:
         """A rule whose rows are reported, each with its message."""
         self.rule(decl)
         columns = tuple(a.name if isinstance(a, ast.Variable) else "_" for a in decl.head.args)
+        self._message_names_columns(decl, columns)
         doc = "\n".join(decl.doc)
         return Deny(decl.head.relation.text, decl.message, columns, decl.span, doc)
+
+    def _message_names_columns(self, decl: ast.DenyDecl, columns: Sequence[str]) -> None:
+        """What stands in braces in a message is a variable of the head."""
+        for name in dict.fromkeys(PLACEHOLDER.findall(decl.message)):
+            if name not in columns:
+                named = [column for column in columns if column != "_"]
+                self.report.error(
+                    "unknown-variable",
+                    f"the message asks for `{{{name}}}`, which is no variable of the head",
+                    decl.head.span,
+                    suggest(name, named) or f"put `{name}` among the head's arguments",
+                )
 
     # --- patterns and constraints -----------------------------------------------------------
 

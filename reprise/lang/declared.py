@@ -5,10 +5,14 @@ Nothing here depends on the syntax tree, so a checked rule set can be kept and l
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from reprise.lang import core
 from reprise.lang.diagnostics import Span
+
+PLACEHOLDER = re.compile(r"\{([A-Z]\w*)\}")
+"""Where the message of a deny rule has the value of a variable."""
 
 
 @dataclass(frozen=True, slots=True)

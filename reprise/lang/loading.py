@@ -115,7 +115,8 @@ class Loader:
     def finish(self) -> RuleSet:
         """Check and lower everything that was loaded."""
         files = tuple(self.files.values())
-        symbols = collect_symbols(files, self.report)
+        # The library's names come first: whoever declares one of them again is told so.
+        symbols = collect_symbols(sorted(files, key=_is_not_shipped), self.report)
         decls = [d for file in files for d in file.decls]
         clauses = [d for d in decls if isinstance(d, ast.RuleDecl | ast.DenyDecl)]
         for decl in decls:
@@ -230,6 +231,10 @@ class _Lowered:
                 self.tests.append(decl)
             case ast.OpDecl() | ast.SetDecl() | ast.RelationDecl():
                 pass
+
+
+def _is_not_shipped(file: ast.RuleFile) -> bool:
+    return not Path(file.path).is_relative_to(data_path("rules"))
 
 
 def canonical(literals: Sequence[core.Literal]) -> str:

@@ -10,6 +10,8 @@ evaluated left to right after reordering without ever meeting an unbound variabl
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -49,7 +51,7 @@ def check_rule(rule: Rule, relations: Mapping[str, Relation]) -> list[Diagnostic
     if problems:
         return problems
     typing = _Typing(rule, relations)
-    return [*typing.problems, *_check_bindings(rule)]
+    return [_in_the_author_s_names(d) for d in (*typing.problems, *_check_bindings(rule))]
 
 
 def variable_types(rule: Rule, relations: Mapping[str, Relation]) -> dict[str, str]:
@@ -284,6 +286,19 @@ def _flat(literals: Iterable[Literal]) -> Iterator[Literal]:
 def _names(literals: Iterable[Literal]) -> Iterator[str]:
     for literal in literals:
         yield from variables(literal)
+
+
+_INVENTED = re.compile(r"\b[NT]_([a-z]\w*)\b|\b([A-Z]\w*?)_\d+_\d+\b")
+"""Variables of a lowered pattern: those of a node or tensor ``x`` (``N_x``, ``T_x``), and those
+within the braces of an aggregate (``A_2_0``)."""
+
+
+def _in_the_author_s_names(problem: Diagnostic) -> Diagnostic:
+    def named(text: str) -> str:
+        return _INVENTED.sub(lambda found: found[1] or found[2], text)
+
+    hint = problem.hint and named(problem.hint)
+    return dataclasses.replace(problem, message=named(problem.message), hint=hint)
 
 
 def _shown(name: str) -> str:

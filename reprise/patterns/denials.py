@@ -15,7 +15,7 @@ from reprise.cache import cache_folder
 from reprise.datalog import Database, Limits
 from reprise.facts.facts import facts_of
 from reprise.lang import core
-from reprise.lang.declared import Constraint, Deny, Pattern
+from reprise.lang.declared import PLACEHOLDER, Constraint, Deny, Pattern
 from reprise.lang.display import shown
 from reprise.lang.ruleset import RuleSet
 from reprise.patterns.explain import entity_names
@@ -119,4 +119,4 @@ def _filled(message: str, values: Mapping[str, core.Value]) -> str:
         name = found.group(1)
         return shown(values[name]) if name in values else found.group(0)
 
-    return re.sub(r"\{(\w+)\}", value, message)
+    return PLACEHOLDER.sub(value, message)

@@ -187,6 +187,19 @@ MISTAKES = {
         None,
     ),
     "attribute out of its domain": (pattern("    s = conv2d(x, w, groups=0)"), None, 2, None),
+    "message about a variable that is not in the head": (
+        'deny d(N) "{N} has {Ops}" :- node(N, Op).\n',
+        "unknown-variable",
+        1,
+        "`{Ops}`",
+    ),
+    "relation of the library": ("relation node(n: node)\n", "shadowed", 1, "std/graph.rules"),
+    "pattern named as a relation of the library": (
+        "pattern arity { a = abs(x) }\n",
+        "shadowed",
+        1,
+        "std/graph.rules",
+    ),
     "unsatisfiable chain": (
         pattern("    s = abs(x)\n    where 5 <= x.rank < 4"),
         "never-matches",
@@ -260,6 +273,16 @@ def test_runaway_patterns_are_refused_at_once() -> None:
 def test_a_diagnostic_points_at_the_name_itself() -> None:
     (found,) = problems(pattern("    s = sofmax(x)"))
     assert (found.span.column, found.span.end_column) == (9, 15)
+
+
+def test_variables_are_called_as_the_author_calls_them() -> None:
+    conditions = "not dim(x, N, 2), count{ M : M > 3 } == 2"
+    found = problems(pattern(f"    a = abs(x)\n    where {conditions}"))
+    assert [d.message for d in found] == [
+        "`N` occurs only under `not` in `not dim(x, N, 2)`",
+        "`M` has no value in the aggregated value",
+        "`M` has no value in `M > 3`",
+    ]
 
 
 def test_what_is_right_is_not_complained_about() -> None:
