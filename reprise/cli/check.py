@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
+from reprise.cli.limits import limit_options
 from reprise.cli.main import Exit
 from reprise.cli.output import show_json, styled
-
-
-class Seconds(click.FloatRange):
-    """A time that ends: more than nothing, and a number."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """The number; what is none, such as nan and inf, is refused."""
-        seconds = float(super().convert(value, param, ctx))
-        if not math.isfinite(seconds):
-            self.fail(f"{value} is not a number of seconds.", param, ctx)
-        return seconds
 
 
 @click.command(short_help="Say which known compiler bugs a model can hit, where and why.")
@@ -61,16 +44,7 @@ class Seconds(click.FloatRange):
     "-j", "--jobs", default=1, show_default=True, type=click.IntRange(0), metavar="N",
     help="Models to check at the same time; 0: one for each processor.",
 )  # fmt: skip
-@click.option(
-    "--max-rows",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Give up on a model for which the rules derive more facts than this.",
-)
-@click.option(
-    "--max-seconds", type=Seconds(), metavar="S",
-    help="Give up on a model for which the rules run longer than this.",
-)  # fmt: skip
+@limit_options("a model for which")
 def check(
     models: tuple[str, ...],
     rules: tuple[Path, ...],
@@ -93,11 +67,9 @@ def check(
     Exit code: 0 nothing matched, 1 something matched, 2 a model, a rule or an option is bad.
     """
     from reprise.data import data_path
-    from reprise.datalog import Limits
     from reprise.lang.diagnostics import RulesError
     from reprise.lang.display import printable
     from reprise.patterns.check import (
-        CHECK_LIMITS,
         Checker,
         CheckOptions,
         UsageError,
@@ -106,11 +78,9 @@ def check(
         parse_environment,
         parse_target,
     )
+    from reprise.patterns.limits import limits_of
 
     reports = []
-    limits = Limits(
-        max_rows or CHECK_LIMITS.max_derived_rows, max_seconds or CHECK_LIMITS.max_seconds
-    )
     try:
         options = CheckOptions(
             rules or (data_path("rules/bugs"),),
@@ -118,7 +88,7 @@ def check(
             parse_environment(env),
             explain,
             near,
-            limits,
+            limits_of(max_rows, max_seconds),
         )
         paths = find_models(models)
         checker = Checker(options)

@@ -168,11 +168,15 @@ def counting(total: int, noun: str) -> Iterator[Callable[[int], None]]:
 def replace_file(path: Path, text: str) -> None:
     """Put ``text`` in place of a file in one step: whoever reads sees the old or the new one.
 
-    The file keeps its mode, and a symbolic link goes on pointing at it.
+    The file keeps its mode, and a symbolic link goes on pointing at it. Raises OSError, which names
+    ``path``: it cannot be written.
     """
     target = path.resolve()
-    mode = target.stat().st_mode & 0o7777
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        mode = target.stat().st_mode & 0o7777
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with open(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)

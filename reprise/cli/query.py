@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from reprise.cli.limits import limit_options
 from reprise.cli.main import Exit
 from reprise.cli.output import show_diagnostics, show_json, show_table, text_or_json
 
@@ -20,7 +21,16 @@ from reprise.cli.output import show_diagnostics, show_json, show_table, text_or_
     help="What answers. Default: pyDatalog where it is installed.",
 )
 @text_or_json
-def query(file: Path, goal: str, model: str | None, engine: str | None, form: str) -> int:
+@limit_options("a question for which")
+def query(
+    file: Path,
+    goal: str,
+    model: str | None,
+    engine: str | None,
+    form: str,
+    max_rows: int | None,
+    max_seconds: float | None,
+) -> int:
     """Ask FILE one question: for which values of its variables does GOAL hold?
 
     GOAL is what may stand in the body of a rule, such as 'path(a, X), X != b'. Without variables
@@ -29,10 +39,17 @@ def query(file: Path, goal: str, model: str | None, engine: str | None, form: st
     Exit code: 0 answered, also where nothing holds; 2 bad rules, goal or model.
     """
     from reprise.lang.diagnostics import RulesError
+    from reprise.patterns.limits import limits_of
     from reprise.patterns.query import PLACE, ask
 
     try:
-        answer = ask(file, goal, model=None if model is None else Path(model), engine=engine)
+        answer = ask(
+            file,
+            goal,
+            model=None if model is None else Path(model),
+            engine=engine,
+            limits=limits_of(max_rows, max_seconds),
+        )
     except RulesError as error:
         show_diagnostics(error.diagnostics, texts={PLACE: goal})
         return Exit.INPUT

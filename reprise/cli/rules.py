@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reprise.cli.lazy import LazyGroup
+from reprise.cli.limits import limit_options
 from reprise.cli.main import Exit
 from reprise.cli.output import (
     counted,
@@ -92,11 +93,10 @@ def lint(paths: tuple[Path, ...], form: str) -> int:
     from reprise.lang.ruleset import load_rules, load_text, rule_files
     from reprise.patterns.testing import case_problems
 
-    files = rule_files(paths)
-    if not files:
-        raise click.UsageError(f"no .rules file in {', '.join(map(str, paths))}")
+    files: list[Path] = []
     given: dict[str, str] = {}
     try:
+        files = _some(rule_files(paths), paths)
         if paths == (Path("-"),):
             given[INPUT] = _standard_input()
             loaded = load_text(given[INPUT], INPUT)
@@ -142,7 +142,7 @@ def fmt(paths: tuple[Path, ...], check: bool) -> int:
         return Exit.OK
     changed: list[Path] = []
     broken: list[Diagnostic] = []
-    files = rule_files(paths)
+    files = _some(rule_files(paths), paths)
     for path in files:
         try:
             text = read_source(path)
@@ -168,16 +168,25 @@ def fmt(paths: tuple[Path, ...], check: bool) -> int:
 @click.option("--only", multiple=True, metavar="NAME", help="Only tests of NAME; may be repeated.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the cases that pass, too.")
 @text_or_json
-def test(paths: tuple[Path, ...], only: tuple[str, ...], verbose: bool, form: str) -> int:
+@limit_options("a case for which")
+def test(
+    paths: tuple[Path, ...],
+    only: tuple[str, ...],
+    verbose: bool,
+    form: str,
+    max_rows: int | None,
+    max_seconds: float | None,
+) -> int:
     """Run the `test` blocks of rule files, and say which condition failed where a case does not
     come out as it says.
 
     Exit code: 0 all passed, 1 a case failed or there was none, 2 the rules do not load.
     """
     from reprise.lang.ruleset import load_rules
+    from reprise.patterns.limits import limits_of
     from reprise.patterns.testing import Outcome, run_tests
 
-    results = run_tests(load_rules(paths), only or None)
+    results = run_tests(load_rules(paths), only or None, limits_of(max_rows, max_seconds))
     failed = sum(not result.ok for result in results)
     if form == "json":
         cases = [{**asdict(result), "outcome": result.outcome.value} for result in results]
@@ -270,9 +279,9 @@ def show(name: str, paths: tuple[Path, ...]) -> int:
 def lower(paths: tuple[Path, ...], form: str) -> int:
     """Show the core Datalog that rules lower to, or what the engines run."""
     from reprise.lang.catalogue import own_program
-    from reprise.lang.ruleset import load_rules
+    from reprise.lang.ruleset import load_rules, rule_files
 
-    program = own_program(load_rules(paths))
+    program = own_program(load_rules(_some(rule_files(paths), paths)))
     if form == "python":
         from reprise.datalog.database import Database
 
@@ -286,6 +295,13 @@ def lower(paths: tuple[Path, ...], form: str) -> int:
 
         click.echo(format_program(program), nl=False)
     return Exit.OK
+
+
+def _some(files: list[Path], paths: tuple[Path, ...]) -> list[Path]:
+    """The files that ``paths`` name, if there is one: no rules are hardly what was meant."""
+    if not files:
+        raise click.UsageError(f"no .rules file in {', '.join(map(str, paths))}")
+    return files
 
 
 def _standard_input() -> str:

@@ -7,6 +7,7 @@ recursion, only to say why.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,7 @@ def _texts_of_tensor(tensor: TensorProto) -> Iterator[str]:
 def _read_bytes(path: Path, limits: Limits) -> bytes:
     try:
         if path.is_dir():
+            os.scandir(path).close()  # says so if it may not be read
             raise ModelError(path, "is a directory, not a model file", "name the .onnx file in it")
         if not path.is_file():
             path.stat()  # says so if there is nothing

@@ -24,6 +24,7 @@ from reprise.data import data_path
 from reprise.lang import core
 from reprise.lang.declared import Constraint, Deny, Monitor, Pattern
 from reprise.lang.diagnostics import Diagnostic
+from reprise.lang.source import files_below
 
 if TYPE_CHECKING:
     from reprise.lang import ast
@@ -101,11 +102,14 @@ class RuleSet:
 
 
 def rule_files(paths: Iterable[Path]) -> list[Path]:
-    """The ``.rules`` files that ``paths`` name: files as they are, folders searched, in order."""
+    """The ``.rules`` files that ``paths`` name: files as they are, folders searched, in order.
+
+    Raises RulesError for a folder that cannot be read.
+    """
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(p for p in path.rglob("*.rules") if p.is_file())
+            found += files_below(path, ".rules")
         else:
             found.append(path)
     return list(dict.fromkeys(found))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import NoReturn
 
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
 
@@ -23,11 +25,35 @@ def read_source(path: str | Path) -> str:
         if len(data) > MAX_BYTES:
             raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        span = Span(name, 1, 1, 1, 1)
-        problem = Diagnostic("unreadable-file", f"cannot read this file: {reason}", span)
-        raise RulesError([problem]) from None
+        raise _unreadable(name, "file", error) from None
     return decode_source(data, name)
+
+
+def files_below(folder: Path, suffix: str) -> list[Path]:
+    """The files in a folder and those below it whose names end in ``suffix``, in order.
+
+    Raises:
+        RulesError: one of the folders cannot be read; what is in it must not go missing unsaid.
+    """
+
+    def refuse(error: OSError) -> NoReturn:
+        raise _unreadable(str(error.filename), "folder", error) from None
+
+    found = (
+        Path(place, name)
+        for place, _, names in os.walk(folder, onerror=refuse)
+        for name in names
+        if name.endswith(suffix)
+    )
+    return sorted(path for path in found if path.is_file())
+
+
+def _unreadable(name: str, what: str, error: Exception) -> RulesError:
+    reason = getattr(error, "strerror", None) or str(error)
+    span = Span(name, 1, 1, 1, 1)
+    return RulesError(
+        [Diagnostic(f"unreadable-{what}", f"cannot read this {what}: {reason}", span)]
+    )
 
 
 def decode_source(data: bytes, name: str) -> str:

@@ -30,17 +30,13 @@ from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.lang.spelling import did_you_mean
 from reprise.patterns.denials import Denials, violation_pattern
 from reprise.patterns.explain import ExplainedLine, explain, reason
+from reprise.patterns.limits import USUAL, told
 from reprise.patterns.match import Finding, Match, Matcher, node_name
 from reprise.patterns.models import read_model
 from reprise.patterns.truth import Truth
 from reprise.uir.graph import Graph, Scalar
 
 MODEL_SUFFIXES = (".onnx", ".uir")
-
-
-CHECK_LIMITS = Limits(max_derived_rows=2_000_000, max_seconds=60.0)
-"""What the rules may derive from one model unless the user says otherwise: sane rules derive a few
-rows a node, so only a runaway rule comes near."""
 
 
 class UsageError(Exception):
@@ -64,7 +60,7 @@ class CheckOptions:
     environment: Mapping[str, Scalar] = field(default_factory=dict)
     explain: bool = False
     near: bool = False
-    limits: Limits = CHECK_LIMITS
+    limits: Limits = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +122,10 @@ def parse_environment(pairs: Iterable[str]) -> dict[str, Scalar]:
 
 def _models_in(folder: Path) -> Iterator[Path]:
     """The models in a folder and those below it, but for hidden folders and Python environments.
-    A finding's folder has its program twice: only the model counts."""
-    for place, folders, files in os.walk(folder):
+    A finding's folder has its program twice: only the model counts. A folder that cannot be read
+    stands for what may be in it."""
+    closed: list[OSError] = []
+    for place, folders, files in os.walk(folder, onerror=closed.append):
         here = Path(place)
         if "pyvenv.cfg" in files and here != folder:
             folders.clear()
@@ -136,6 +134,7 @@ def _models_in(folder: Path) -> Iterator[Path]:
         twice = {"program.uir"} if {"finding.json", "model.onnx"} <= set(files) else set()
         # a link to a folder is among the folders
         yield from (here / n for n in files if Path(n).suffix in MODEL_SUFFIXES and n not in twice)
+    yield from (Path(error.filename) for error in closed)
 
 
 def find_models(arguments: Sequence[str]) -> list[Path]:
@@ -146,6 +145,8 @@ def find_models(arguments: Sequence[str]) -> list[Path]:
     """
     found: list[Path] = []
     for argument in arguments:
+        if not argument:  # an unset variable, say: it does not mean this folder
+            raise UsageError("a model's name is empty")
         path = Path(argument)
         if path.is_dir():
             inside = sorted(_models_in(path))
@@ -318,16 +319,8 @@ class Checker:
 
     def _too_much(self, error: LimitError) -> tuple[str, str]:
         """What a limit that was met means, and what to do."""
-        limits = self.options.limits
-        declared = self.rules.program.relations.get(error.relation)
-        named = declared is not None and declared.span is not None
-        where = f"; most of it was `{error.relation}`" if named else ""
-        if error.setting == "max_seconds":
-            option, told = "--max-seconds", f"ran longer than {limits.max_seconds:g} s"
-        else:
-            option, told = "--max-rows", f"derived more than {limits.max_derived_rows:,} facts"
-        hint = f"raise {option}, or choose fewer rules with --rules or --target"
-        return f"stopped, because the rules {told}{where}", hint
+        message, option = told(error, self.options.limits, self.rules.program.relations)
+        return message, f"raise {option}, or choose fewer rules with --rules or --target"
 
     def _broken(self, graph: Graph) -> list[MatchReport]:
         """Violations of constraints and of deny rules."""

@@ -26,5 +26,6 @@ def read_model(path: Path, rules: RuleSet) -> Graph:
         return parse_uir(read_source(path), str(path), Signatures.of_symbols(rules.symbols))
     except RulesError as error:
         first = error.diagnostics[0]
-        where = f"line {first.span.line}, column {first.span.column}"
-        raise ModelError(path, f"{where}: {first.message}", first.hint) from error
+        where = f"line {first.span.line}, column {first.span.column}: "
+        unread = first.code == "unreadable-file"
+        raise ModelError(path, ("" if unread else where) + first.message, first.hint) from error

@@ -7,12 +7,16 @@ engine, which derives forward what the goal depends on; both run the same core p
 
 from __future__ import annotations
 
+import multiprocessing
 import re
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from multiprocessing.connection import Connection
 from pathlib import Path
 
+from reprise.datalog import LimitError, Limits
 from reprise.datalog.database import Database
 from reprise.datalog.errors import UnsupportedError
 from reprise.facts.facts import facts_of
@@ -20,9 +24,10 @@ from reprise.lang import ast, core
 from reprise.lang.declarations import value_variables
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
 from reprise.lang.parse import parse_text
-from reprise.lang.ruleset import RuleSet, load_text
+from reprise.lang.ruleset import RuleSet, load_text, rule_files
 from reprise.patterns.check import UsageError
 from reprise.patterns.explain import entity_names
+from reprise.patterns.limits import USUAL, told
 from reprise.patterns.models import read_model
 
 GOAL = "query__answer"
@@ -60,8 +65,17 @@ def goal_text(goal: str) -> tuple[str, tuple[str, ...]]:
     return f"{GOAL}({', '.join(variables)}) :-\n{body}\n.", variables
 
 
-def ask(file: Path, goal: str, *, model: Path | None = None, engine: str | None = None) -> Answer:
+def ask(
+    file: Path,
+    goal: str,
+    *,
+    model: Path | None = None,
+    engine: str | None = None,
+    limits: Limits = USUAL,
+) -> Answer:
     """Answer ``goal`` by the rules of ``file`` (or folder), and the facts of ``model`` if given.
+
+    Of ``limits`` pyDatalog keeps the time, and our own engine both.
 
     Raises RulesError, ModelError or UsageError; places in the goal are counted from its start.
     """
@@ -74,7 +88,12 @@ def ask(file: Path, goal: str, *, model: Path | None = None, engine: str | None 
         graph = read_model(model, rules)
         names = entity_names(graph)
         facts = [fact for fact in facts_of(graph) if fact[0] in known]
-    by, rows = _answered(program, facts, engine)
+    try:
+        by, rows = _answered(program, facts, engine, limits)
+    except LimitError as error:
+        others = {n: r for n, r in program.relations.items() if n != GOAL}
+        message, option = told(error, limits, others)
+        raise UsageError(f"{message}; {option} raises the limit") from None
     types = [column.type for column in program.relations[GOAL].columns]
     return Answer(by, variables, tuple(_named(row, types, names) for row in rows))
 
@@ -84,7 +103,7 @@ def _loaded(file: Path, goal: str) -> tuple[tuple[str, ...], RuleSet]:
     head: tuple[str, ...] = ()
     try:
         rule, head = goal_text(goal)
-        files = sorted(file.rglob("*.rules")) if file.is_dir() else [file]
+        files = rule_files([file])
         imports = "".join(f'import "{path.resolve().as_posix()}"\n' for path in files)
         return head, load_text(f"{rule}\n{imports}", PLACE)
     except RulesError as error:
@@ -140,30 +159,64 @@ def _named(row: core.Row, types: Sequence[str], names: Mapping[int, str]) -> cor
 
 
 def _answered(
-    program: core.Program, facts: Sequence[tuple[str, core.Row]], engine: str | None
+    program: core.Program,
+    facts: Sequence[tuple[str, core.Row]],
+    engine: str | None,
+    limits: Limits,
 ) -> tuple[str, list[core.Row]]:
     """Which engine answered, and what."""
     if engine == "pydatalog" and not find_spec("pyDatalog"):
         raise UsageError("pyDatalog is not installed: pip install 'reprise[query]'")
     if engine != "reprise" and find_spec("pyDatalog"):
         try:
-            return "pydatalog", _by_pydatalog(program, facts)
+            return "pydatalog", _by_pydatalog(program, facts, limits)
         except UnsupportedError as error:
             if engine == "pydatalog":
                 reason = str(error).partition(f": {GOAL}(")[0]  # the rule is the goal itself
                 raise UsageError(f"--engine pydatalog: {reason}") from None
-    return "reprise", _by_us(program, facts)
+    return "reprise", _by_us(program, facts, limits)
 
 
-def _by_us(program: core.Program, facts: Iterable[tuple[str, core.Row]]) -> list[core.Row]:
-    database = Database(program)
+def _by_us(
+    program: core.Program, facts: Iterable[tuple[str, core.Row]], limits: Limits
+) -> list[core.Row]:
+    database = Database(program, limits=limits)
     database.commit(facts)
     return database.rows(GOAL)
 
 
-def _by_pydatalog(program: core.Program, facts: Iterable[tuple[str, core.Row]]) -> list[core.Row]:
+def _by_pydatalog(
+    program: core.Program, facts: Iterable[tuple[str, core.Row]], limits: Limits
+) -> list[core.Row]:
+    """In a process of its own: pyDatalog may go on for ever, and cannot be stopped otherwise."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_tell, args=(sender, program, facts), daemon=True)
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(limits.max_seconds):
+            raise LimitError(GOAL, "max_seconds", limits.max_seconds or 0)
+        answer = receiver.recv()
+    except EOFError:
+        raise UsageError("pyDatalog's process was killed: it may need more memory") from None
+    finally:
+        child.kill()
+        child.join()
+    if isinstance(answer, Exception):
+        raise answer
+    rows: list[core.Row] = answer
+    return rows
+
+
+def _tell(sender: Connection, program: core.Program, facts: Iterable[tuple[str, core.Row]]) -> None:
+    """Send the goal's rows, or the exception that came instead."""
     from reprise.datalog.pydatalog_engine import PyDatalogEngine
 
-    database = PyDatalogEngine(program)
-    database.commit(facts)
-    return database.rows(GOAL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its child
+    try:
+        database = PyDatalogEngine(program)
+        database.commit(facts)
+        sender.send(database.rows(GOAL))
+    except Exception as error:
+        sender.send(error)

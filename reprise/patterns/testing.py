@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from reprise.datalog import Database
+from reprise.datalog import Database, LimitError, Limits
 from reprise.facts.facts import facts_of
 from reprise.lang import ast, core
 from reprise.lang.declared import Pattern
@@ -20,6 +20,7 @@ from reprise.lang.diagnostics import Diagnostic, RulesError, Severity
 from reprise.lang.ruleset import RuleSet
 from reprise.lang.symbols import suggest
 from reprise.patterns.explain import reason
+from reprise.patterns.limits import USUAL, told
 from reprise.patterns.match import Matcher, node_name
 from reprise.patterns.truth import Truth
 from reprise.solve.signatures import Signatures
@@ -52,7 +53,9 @@ class CaseResult:
         return self.outcome in (Outcome.PASSED, Outcome.TODO)
 
 
-def run_tests(rules: RuleSet, only: Iterable[str] | None = None) -> list[CaseResult]:
+def run_tests(
+    rules: RuleSet, only: Iterable[str] | None = None, limits: Limits = USUAL
+) -> list[CaseResult]:
     """Run every test of the files that were asked for (``only``: these subjects)."""
     wanted = None if only is None else set(only)
     signatures = Signatures.of_symbols(rules.symbols)
@@ -62,7 +65,7 @@ def run_tests(rules: RuleSet, only: Iterable[str] | None = None) -> list[CaseRes
             wanted is not None and test.subject.text not in wanted
         ):
             continue
-        runner = _Runner(rules, signatures, test.subject.text)
+        runner = _Runner(rules, signatures, test.subject.text, limits)
         results += [runner.run(case) for case in test.cases]
     return results
 
@@ -107,13 +110,16 @@ def _case_problems(case: ast.Case, signatures: Signatures, rules: RuleSet) -> li
 class _Runner:
     """Runs the cases of one subject."""
 
-    def __init__(self, rules: RuleSet, signatures: Signatures, subject: str) -> None:
+    def __init__(
+        self, rules: RuleSet, signatures: Signatures, subject: str, limits: Limits
+    ) -> None:
         self._rules = rules
+        self._limits = limits
         self._signatures = signatures
         self._subject = subject
         self._pattern = rules.patterns.get(subject)
         self._constraint = rules.constraints.get(subject)
-        self._matcher = Matcher(rules, [self._pattern]) if self._pattern else None
+        self._matcher = Matcher(rules, [self._pattern], limits) if self._pattern else None
 
     def run(self, case: ast.Case) -> CaseResult:
         kind = case.kind.removeprefix("todo_")
@@ -123,6 +129,9 @@ class _Runner:
             first = error.diagnostics[0]
             problem = f"the case is not a valid program: {first.span}: {first.message}"
             return self._result(case, Outcome.FAILED, problem)
+        except LimitError as error:
+            problem, option = told(error, self._limits, self._rules.program.relations)
+            return self._result(case, Outcome.FAILED, f"{problem}; {option} raises the limit")
         if case.kind.startswith("todo_"):
             return self._result(case, Outcome.TODO if problem else Outcome.PROMOTE, problem or "")
         return self._result(case, Outcome.FAILED if problem else Outcome.PASSED, problem or "")
@@ -140,7 +149,7 @@ class _Runner:
         roots = [self._subject, *([guard] if guard else [])]
         graph = read_graph(case.lines, self._signatures)
         given = read_givens(case.lines)
-        database = Database(self._rules.program.restricted_to(roots))
+        database = Database(self._rules.program.restricted_to(roots), limits=self._limits)
         known = database.program.relations
         facts = [f for f in (*facts_of(graph), *given) if f[0] in known]
         database.commit(facts)

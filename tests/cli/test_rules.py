@@ -98,11 +98,6 @@ def test_lint_as_json(reprise: Run, tmp_path: Path, good: Path) -> None:
     assert clean["diagnostics"] == []
 
 
-def test_lint_of_a_folder_without_rules_is_a_usage_error(reprise: Run, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert reprise("rules", "lint", "empty").returncode == 2
-
-
 def test_lint_of_a_missing_file_is_a_usage_error(reprise: Run) -> None:
     done = reprise("rules", "lint", "missing.rules")
     assert done.returncode == 2
@@ -174,6 +169,31 @@ def test_fmt_formats_in_place_and_is_then_content(reprise: Run, tmp_path: Path) 
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert reprise("rules", "fmt", "--check", path).returncode == 0
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("command", ["lint", "fmt", "lower"])
+def test_a_folder_without_rules_is_a_usage_error(
+    reprise: Run, tmp_path: Path, command: str
+) -> None:
+    done = reprise("rules", command, tmp_path)
+    assert done.returncode == 2
+    assert "no .rules file" in done.stderr
+
+
+def test_a_case_that_derives_too_much_fails_and_the_others_run(
+    reprise: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "endless.rules").write_text(
+        "relation n(x: int)\nn(0).\nn(Y) :- n(X), Y == X + 1.\n"
+        "pattern p { a = abs(x) where n(5) }\n"
+        "test p { match { x: float32[2]; a = abs(x) } }\n"
+        "pattern q { a = neg(x) }\n"
+        "test q { match { x: float32[2]; a = neg(x) } }\n"
+    )
+    done = reprise("rules", "test", "--max-rows", "1000", "endless.rules")
+    assert done.returncode == 1
+    assert "more than 1,000 facts; most of it was `n`; --max-rows" in done.stdout
+    assert "1 passed, 1 failed" in done.stdout
 
 
 def test_fmt_keeps_a_link_a_link(reprise: Run, tmp_path: Path) -> None:

@@ -1,10 +1,14 @@
 """Checking models: the good among the broken, in parallel, within limits."""
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reprise.datalog import Limits
+from reprise.lang.diagnostics import RulesError
 from reprise.lang.ruleset import load_rules, load_text
 from reprise.patterns.check import (
     Checker,
@@ -107,7 +111,7 @@ LINT = """
 /// Matrices have a multiple of 16 columns.
 constraint aligned : resource on { m = matmul(a, b) } require b.dim[1] % 16 == 0
 /// Nodes that do not finish.
-deny slow(N, S) "{N} takes {S}, and {Nothing}" :- node(N, conv2d), S == 2 + 3.
+deny slow(N, S) "{N} takes {S}, and {nothing}" :- node(N, conv2d), S == 2 + 3.
 deny wide(T, D) "{T} has {D} columns" :- dim(T, 1, D), D > 100.
 deny unread(T) "nobody reads {T}" :- output(_, _, T), not input(_, _, T), not graph_output(T).
 """
@@ -141,7 +145,7 @@ def test_a_violation_names_its_nodes_and_values(folder: Path) -> None:
     (match,) = checker.check(path).matches
     assert match.nodes == {"n": "c"}
     assert match.values == {"S": 5}
-    assert match.title == "c takes 5, and {Nothing}"
+    assert match.title == "c takes 5, and {nothing}"
     assert [line.facts[0] for line in match.explanation] == ["node(c, conv2d)"]
 
 
@@ -156,6 +160,8 @@ def test_the_library_s_own_constraints_are_not_what_was_asked_for(folder: Path) 
 def test_what_makes_no_sense_is_said(folder: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         find_models([str(folder / "nothing")])
+    with pytest.raises(UsageError, match="empty"):  # an unset variable is not this folder
+        find_models(["", str(folder)])
     empty = folder / "empty"
     empty.mkdir()
     with pytest.raises(UsageError, match=r"no \.onnx"):
@@ -173,6 +179,27 @@ def test_a_dangling_link_is_an_error_of_its_own(folder: Path) -> None:
     assert folder / "gone.onnx" in find_models([str(folder)])
     checker = Checker(CheckOptions(()), load_text(RULE))
     assert checker.check(folder / "gone.onnx").errors
+
+
+def test_a_folder_that_cannot_be_read_is_an_error_of_its_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = folder / "closed"
+    closed.mkdir()
+    scan = os.scandir
+
+    def refuse(path: Any = ".") -> Any:
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert closed in find_models([str(folder)])
+    assert find_models([str(closed)]) == [closed]
+    report = Checker(CheckOptions(()), load_text(RULE)).check(closed)
+    assert report.errors == (("Permission denied", None),)
+    with pytest.raises(RulesError, match="cannot read this folder"):
+        load_rules([folder])
 
 
 def test_globs_are_expanded_once(folder: Path) -> None:

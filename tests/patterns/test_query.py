@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from reprise.datalog import Limits
 from reprise.lang.diagnostics import Diagnostic, RulesError
 from reprise.patterns.check import UsageError
 from reprise.patterns.query import PLACE, ask
 
+ENDLESS = """
+relation n(x: int)
+n(0).
+n(Y) :- n(X), Y == X + 1.
+"""
 RULES = """
 relation after(pass: sym, other: sym)
 after("fold", "infer").
@@ -63,6 +69,23 @@ def test_a_mistake_is_shown_in_the_goal(
     span = found.span
     assert (found.code, span.file, span.line) == (code, PLACE, line)
     assert goal.splitlines()[line - 1][span.column - 1 : span.end_column - 1] == text
+
+
+@pytest.mark.parametrize(
+    ("engine", "limits", "message"),
+    [
+        ("reprise", Limits(1000, 60.0), r"more than 1,000 facts; most of it was `n`; --max-rows"),
+        ("pydatalog", Limits(1000, 0.5), r"longer than 0.5 s; --max-seconds"),
+    ],
+)
+def test_a_question_without_an_end_is_given_up(
+    rules: Path, engine: str, limits: Limits, message: str
+) -> None:
+    if engine == "pydatalog":
+        pytest.importorskip("pyDatalog")
+    rules.write_text(ENDLESS)
+    with pytest.raises(UsageError, match=message):
+        ask(rules, "n(X)", engine=engine, limits=limits)
 
 
 def test_the_name_of_the_goal_is_nobody_s(rules: Path) -> None:

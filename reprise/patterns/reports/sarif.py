@@ -8,6 +8,7 @@ make ``executionSuccessful`` false: a broken rule file never looks like a clean 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ def _uri(path: str) -> str:
     """A path as a URI reference: relative ones stay relative, so that they fit the repository."""
     if Path(path).is_absolute():
         return Path(path).as_uri()
-    return quote(Path(path).as_posix())
+    return quote(os.fsencode(Path(path).as_posix()))  # a name need not be UTF-8
 
 
 def _rule_notification(diagnostic: Diagnostic) -> dict[str, Any]:
