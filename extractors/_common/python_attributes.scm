@@ -23,6 +23,21 @@
   arguments: (argument_list . (string (string_content) @key))
   (#any-of? @name $attributes)) @site.attribute_asked
 
+; attr["given"]["count"]: of what the frontend puts into the attributes
+(subscript
+  value: (subscript
+    value: [(identifier) @name (attribute attribute: (identifier) @name)]
+    subscript: (string))
+  subscript: (string (string_content) @key)
+  (#any-of? @name $attributes)) @site.attribute_asked
+
+(subscript
+  value: (subscript
+    value: [(identifier) @name (attribute attribute: (identifier) @name)]
+    subscript: (string (string_content) @key)) @site.attribute_given
+  subscript: (string)
+  (#any-of? @name $attributes))
+
 ; "mode" in attr
 (comparison_operator
   (string (string_content) @key)

@@ -42,6 +42,7 @@ class AttributeBound:
     must: str
     confidence: str
     agrees: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class SizeBound:
     most: int
     confidence: str
     agrees: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,14 @@ def collect(
     places: Mapping[int, Place],
     confidence: Mapping[tuple[int, str], str],
     agrees: Mapping[tuple[int, str], tuple[str, ...]],
+    reasons: Mapping[tuple[int, str], Sequence[str]],
 ) -> Beyond:
-    """Read the relations. ``confidence`` and ``agrees`` are by site and template."""
+    """Read the relations. ``confidence``, ``agrees`` and ``reasons`` are by site and template."""
 
-    def said(site: int, template: str) -> tuple[str, tuple[str, ...]]:
+    def said(site: int, template: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         key = (site, template)
-        return confidence.get(key, "high"), agrees.get(key, ())
+        known = tuple(sorted(reasons.get(key, ())))
+        return confidence.get(key, "high"), agrees.get(key, ()), known
 
     names: dict[str, tuple[str, ...]] = {}
     for spelt, symbol in sorted(database.rows("operator")):
@@ -150,15 +154,15 @@ def declarations(
         yield _constraint(
             name(f"{target}_{_snake(bound.op)}_{bound.attribute}"),
             "parameter_bound",
-            doc,
+            [doc, *bound.reasons],
             meta(bound),
             lines,
         )
     for size in beyond.sizes:
-        doc = f"`{size.name}`: a limit that nothing checks."
+        docs = [f"`{size.name}`: a limit that nothing checks.", *size.reasons]
         guard, bounded = _SIZES[size.property]
         lines = [f"    {guard}", f"}} require {bounded} <= {size.most}"]
-        yield _constraint(name(f"{target}_{size.name}"), "resource", doc, meta(size), lines)
+        yield _constraint(name(f"{target}_{size.name}"), "resource", docs, meta(size), lines)
     if beyond.findings:
         yield "\n".join(
             printable(
@@ -168,8 +172,15 @@ def declarations(
         )
 
 
-def _constraint(name: str, klass: str, doc: str, meta: Iterator[str], lines: Sequence[str]) -> str:
-    head = [printable(f"/// {doc}"), f"constraint {name} : {klass} on {{"]
+def documented(text: str) -> str:
+    """A line of documentation: a sentence."""
+    return printable(f"/// {text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '`')) else '.'}")
+
+
+def _constraint(
+    name: str, klass: str, docs: Sequence[str], meta: Iterator[str], lines: Sequence[str]
+) -> str:
+    head = [*map(documented, docs), f"constraint {name} : {klass} on {{"]
     return "\n".join([*head, *(f"    {entry}" for entry in meta), *lines])
 
 

@@ -311,7 +311,7 @@ def _collect(database: Database) -> Derived:
     kinds: dict[str, int] = defaultdict(int)
     for place in places.values():
         kinds[place.kind] += 1
-    beyond = collect(database, places, levels, cross["agrees"])
+    beyond = collect(database, places, levels, cross["agrees"], reasons)
     return Derived(tuple(found), tuple(unused), dict(sorted(kinds.items())), beyond)
 
 

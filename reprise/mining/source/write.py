@@ -15,7 +15,7 @@ from reprise.lang.display import printable
 from reprise.lang.format import format_text, metadata_value, quoted
 from reprise.lang.layout import WIDTH
 from reprise.lang.ruleset import rule_files
-from reprise.mining.source.bounds import AttributeBound, SizeBound, declarations
+from reprise.mining.source.bounds import AttributeBound, SizeBound, declarations, documented
 from reprise.mining.source.derive import Derived, Found, assertion
 from reprise.mining.source.extractor import Extractor
 
@@ -106,7 +106,7 @@ def _monitor(found: Found, extractor: Extractor, commit: str | None, names: _Nam
 
 def _reasons(reasons: Iterable[str]) -> list[str]:
     """Lines of a declaration's documentation: why its confidence is what it is."""
-    return [printable(f"/// {why[:1].upper()}{why[1:]}.") for why in reasons]
+    return [documented(why) for why in reasons]
 
 
 def _elsewhere(found: Found) -> str:

@@ -166,3 +166,14 @@ def test_tvms_own_frontend_has_the_confirmed_ones() -> None:
     unread = {(b.op, b.attribute) for b in found if b.template == "unread_attribute"}
     assert unread >= CONFIRMED
     assert not [op for op, _ in unread if op.startswith("Scatter")]
+
+
+def test_what_the_frontend_counts_itself_is_read(mined: Mine) -> None:
+    """TVM's Split takes `attr["tvm_custom"]["num_outputs"]`, how many outputs the node has."""
+    source = (
+        "class Split:\n    def convert(self, inputs, attr):\n"
+        '        return attr["axis"], attr["given"]["num_outputs"]\n'
+        'def _get_convert_map():\n    return {"Split": Split}\n'
+    )
+    found = mined({"python/tvm/a.py": source}, "tvm")
+    assert not found.derived.beyond.attributes
