@@ -88,7 +88,7 @@ def _show(given: Given) -> None:
 
     found = given.outcome
     passes = counted(found.passes, "pass")
-    click.echo(printable(f"{given.path}: {found.verdict.words}, {found.stage} ({passes})"))
+    click.echo(printable(f"{given.path}: {given.words}, {found.stage} ({passes})"))
     if found.message:
         click.echo(printable(f"    {shortened(found.message, _TEXT)}"))
     if found.warned:

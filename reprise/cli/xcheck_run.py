@@ -191,9 +191,10 @@ def _show(summary: Summary) -> None:
     untold = [entry.constraint.name for entry in summary.coverage if entry.is_untold]
     if untold:
         names = ", ".join(untold[:_NAMED]) + (", ..." if len(untold) > _NAMED else "")
+        them = "it" if len(untold) == 1 else "one of them"
         click.echo(
-            f"nothing is known of {counted(len(untold), 'constraint')} ({names}): the compiler has "
-            "not the operators or types of the models that violate them"
+            f"nothing is known of {counted(len(untold), 'constraint')} ({names}): the compiler "
+            f"lacks an operator or an element type of every model that violates {them}"
         )
     for entry in summary.coverage:
         if entry.aside is not None:

@@ -13,13 +13,14 @@ from typing import Any
 
 from reprise.facts.errors import ModelError
 from reprise.lang.declared import Constraint
+from reprise.lang.source import read_source
 from reprise.patterns.check import UsageError
 from reprise.uir.text import parse_uir
 from reprise.xcheck.findings import source_of
 from reprise.xcheck.judge import Judgement
 from reprise.xcheck.models import Modeller
 from reprise.xcheck.passes.interface import Compiler
-from reprise.xcheck.verdict import Outcome, outcome
+from reprise.xcheck.verdict import Outcome, Verdict, outcome
 from reprise.xcheck.write import Unwritten, onnx_refuses, read_model, write
 
 
@@ -34,6 +35,13 @@ class Given:
     possible: tuple[Constraint, ...]
     unread: str | None
     outcome: Outcome
+
+    @property
+    def words(self) -> str:
+        """What became of it, for people."""
+        if self.outcome.verdict is Verdict.COMPILED and (self.possible or self.unread):
+            return "compiled"  # whether it is valid is not known
+        return self.outcome.verdict.words
 
 
 def examine(paths: Sequence[Path], modeller: Modeller, compiler: Compiler) -> Iterator[Given]:
@@ -75,7 +83,7 @@ def _outcome(
 def _model(path: Path, modeller: Modeller) -> bytes:
     if path.suffix != ".uir":
         return path.read_bytes()
-    graph = parse_uir(path.read_text("utf-8"), str(path), modeller.signatures)
+    graph = parse_uir(read_source(path), str(path), modeller.signatures)
     try:
         return write(graph)
     except Unwritten as error:

@@ -55,6 +55,7 @@ def test_what_is_found_can_be_had_as_json(tmp_path: Path) -> None:
     [
         ("broken.onnx", b"\xff\x00garbage", "no constraint was looked at"),
         ("broken.uir", b"x: float32[", "broken.uir:1"),
+        ("binary.uir", bytes(range(256)), "binary.uir:1"),
     ],
 )
 def test_a_file_that_is_no_model_is_told(
