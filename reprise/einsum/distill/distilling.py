@@ -113,11 +113,11 @@ def walker_for(kernel: Kernel, trials: KernelTrials) -> tuple[Walker, str]:
     """What walks among the kernels that the target takes, away from known bugs that the kernel does
     not hit; and the known bug that the kernel is filed under."""
     target = trials.target.name
-    limits = BACKENDS[target].limits
-    options = replace(kernel_options(target, {}), targets=(limits,))
+    aims = BACKENDS[target].aims
+    options = replace(kernel_options(target, {}), targets=aims)
     files = bug_files(target)
     rules = load_kernel_rules(files)
-    settings = Settings((), (options.settings.allowed | USUAL) - _never(target), (limits,))
+    settings = Settings((), (options.settings.allowed | USUAL) - _never(target), aims)
     validity = Validity(rules, settings)
     excused = frozenset(violation.rule for violation in validity.of(kernel))
     bugs = KernelBugs(target, rules, files)
