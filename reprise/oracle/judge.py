@@ -108,7 +108,9 @@ class Judge:
         first = self._first(program, outcome)
         case = _Case(self, program, outcome, rerun, passes)
         match first.verdict:
-            case Verdict.OK if self._chosen(program) or self._mistyped(program, outcome):
+            case Verdict.OK if self._ran(outcome) and (
+                self._chosen(program) or self._mistyped(program, outcome)
+            ):
                 return case.both_wrong() or first
             case Verdict.WRONG_RESULT:
                 return case.wrong_result(first)
@@ -191,6 +193,11 @@ class Judge:
             self.tolerances.bounds(array.dtype, length)
             for array, length in zip(outputs, padded, strict=False)
         )
+
+    def _ran(self, outcome: Outcome) -> bool:
+        """Whether there are results. A target that only compiles has none."""
+        result = outcome.results.get(self.tested)
+        return result is not None and bool(result.outputs)
 
     def _mistyped(self, program: Program, outcome: Outcome) -> bool:
         """Whether an output has not the type that the program declares. That costs nothing to see,

@@ -65,10 +65,11 @@ def test_long_half_precision_sums_get_a_wider_tolerance(program: Build) -> None:
     )
 
 
-def test_a_target_that_only_compiles_is_fine_if_it_compiles(program: Build) -> None:
+@pytest.mark.parametrize("outputs", [None, ()])
+def test_a_target_that_only_compiles_is_fine_if_it_compiles(program: Build, outputs: None) -> None:
     p = program("x: float32[2]\ny = relu(x)", x=f32(1, 2))
-    outcome = Outcome(Ended.ANSWERED, {"compile": ModeResult(None, None, 0.0)})
-    check(Judge(("compile",)).judge(p, outcome), Verdict.OK)
+    outcome = Outcome(Ended.ANSWERED, {"compile": ModeResult(outputs, None, 0.0)})
+    check(Judge(("compile",), share=1.0).judge(p, outcome), Verdict.OK)
 
 
 # --- wrong results --------------------------------------------------------------------------------
