@@ -6,6 +6,7 @@ version of an operator occurs once, whatever number of documents describe it.
 
 from __future__ import annotations
 
+import codecs
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -85,7 +86,8 @@ def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
 
 
 def _text(path: Path, diagnostics: list[Diagnostic]) -> str | None:
-    """A document's text. One that is not UTF-8 is read as Latin-1, with a warning."""
+    """A document's text. One that is not UTF-8 is read as UTF-16 if it has the mark of that, else
+    as Latin-1, with a warning."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -93,6 +95,8 @@ def _text(path: Path, diagnostics: list[Diagnostic]) -> str | None:
         span = Span(str(path), 1, 1, 1, 1)
         diagnostics.append(Diagnostic("unreadable-file", f"cannot read this file: {reason}", span))
         return None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace").replace("\r\n", "\n")
     try:
         return data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

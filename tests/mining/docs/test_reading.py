@@ -386,6 +386,13 @@ def test_a_folder_with_one_broken_page_gives_the_others(tmp_path: Path) -> None:
     assert problem.span.line == 2
 
 
+def test_utf_16_is_read_as_what_its_mark_says(tmp_path: Path) -> None:
+    path = tmp_path / "Changelog.md"
+    path.write_bytes(CHANGELOG.encode("utf-16"))
+    documentation = read_documents([path])
+    assert documentation.entries and codes(documentation) == []
+
+
 def test_latin_1_is_read_with_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "Changelog.md"
     path.write_bytes(CHANGELOG.replace("Concatenate", "Concaténate").encode("latin-1"))

@@ -40,6 +40,8 @@ def keys(mined: Mined) -> set[str]:
         ("[16]", "`ARRAY_M`: a list where a number is expected"),
         ("16.5", "`ARRAY_M`: 33/2 is not a whole number of bits or elements"),
         ('"wide"', "`ARRAY_M`: `wide` is no number, and nothing defines `wide`"),
+        ("NaN", "`ARRAY_M`: `NaN` is no number, and nothing defines `NaN`"),
+        ("-Infinity", "`ARRAY_M`: "),
         ('"16 parsecs"', "`ARRAY_M`: `parsecs` is no unit: "),
     ],
 )
