@@ -259,6 +259,7 @@ KINDS: dict[str, Draw] = {
     "positive": _between(0.125, 3.0),
     "non_negative": _between(0.0, 3.0),
     "nonzero": _nonzero,
+    "fraction": _between(0.0, 1.0),
     "unit": _between(-0.95, 0.95),
     "above_one": _between(1.0, 4.0),
     "increasing": _corners,
