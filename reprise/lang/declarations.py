@@ -15,6 +15,7 @@ from reprise.lang.declared import PLACEHOLDER, Alternative, Constraint, Deny, Mo
 from reprise.lang.diagnostics import Span
 from reprise.lang.lower import Auxiliary, Body, Choices
 from reprise.lang.normal import MAX_LITERALS, TooManyAlternatives, disjuncts
+from reprise.lang.safety import bound_by
 from reprise.lang.symbols import Report, Symbols, suggest
 
 
@@ -55,22 +56,24 @@ class DeclarationLowering:
 
     def deny(self, decl: ast.DenyDecl) -> Deny:
         """A rule whose rows are reported, each with its message."""
+        before = len(self.rules)
         self.rule(decl)
+        self._message_has_values(decl, self.rules[before:])
         columns = tuple(a.name if isinstance(a, ast.Variable) else "_" for a in decl.head.args)
-        self._message_names_columns(decl, columns)
         doc = "\n".join(decl.doc)
         return Deny(decl.head.relation.text, decl.message, columns, decl.span, doc)
 
-    def _message_names_columns(self, decl: ast.DenyDecl, columns: Sequence[str]) -> None:
-        """What stands in braces in a message is a variable of the head."""
-        for name in dict.fromkeys(PLACEHOLDER.findall(decl.message)):
-            if name not in columns:
-                named = [column for column in columns if column != "_"]
+    def _message_has_values(self, decl: ast.DenyDecl, rules: Sequence[core.Rule]) -> None:
+        """What stands in braces in a message is a variable that the body gives a value."""
+        known = {name for rule in rules for name in bound_by(rule.body)}
+        own = [name for name in value_variables((decl.head, *decl.body)) if name in known]
+        for name in dict.fromkeys(PLACEHOLDER.findall(decl.message)) if rules else ():
+            if name not in own:
                 self.report.error(
                     "unknown-variable",
-                    f"the message asks for `{{{name}}}`, which is no variable of the head",
+                    f"the message asks for `{{{name}}}`, which the rule gives no value",
                     decl.head.span,
-                    suggest(name, named) or f"put `{name}` among the head's arguments",
+                    suggest(name, own),
                 )
 
     # --- patterns and constraints -----------------------------------------------------------

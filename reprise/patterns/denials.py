@@ -18,6 +18,7 @@ from reprise.lang import core
 from reprise.lang.declared import PLACEHOLDER, Constraint, Deny, Pattern
 from reprise.lang.display import shown
 from reprise.lang.ruleset import RuleSet
+from reprise.lang.safety import variable_types
 from reprise.patterns.explain import entity_names
 from reprise.patterns.match import Finding, Match, open_guards
 from reprise.patterns.truth import Answer, Bindings, Solver, Truth
@@ -77,8 +78,8 @@ class Denials:
     ) -> Denied:
         """The row as told by the deny rule that it comes from, the surest if there are several."""
         rank = {Truth.YES: 2, Truth.UNKNOWN: 1, Truth.NO: 0}
-        told = [(deny, answer) for deny in denies for answer in self._answers(deny, row, solver)]
-        deny, answer = max(told, key=lambda pair: rank[pair[1].truth])
+        told = [one for deny in denies for one in self._answers(deny, row, solver)]
+        deny, rule, answer = max(told, key=lambda one: rank[one[2].truth])
         nodes: dict[str, int] = {}
         values: dict[str, core.Value] = {}
         in_words: dict[str, core.Value] = {}
@@ -95,10 +96,18 @@ class Denials:
         # the row was derived, so it is possible whatever the solver makes of it
         truth = Truth.YES if answer.truth is Truth.YES else Truth.UNKNOWN
         pattern = Pattern(deny.name, deny.message, {}, tuple(nodes), (), "", deny.span)
+        types = variable_types(rule, self.program.relations)
+        for name in PLACEHOLDER.findall(deny.message):  # one that only the body has
+            found = answer.bindings.get(name)
+            if name not in in_words and isinstance(found, int | float | str):
+                entity = types.get(name) in ("node", "tensor") and isinstance(found, int)
+                in_words[name] = names.get(int(found), f"#{found}") if entity else found
         message = _filled(deny.message, in_words)
         return Denied(Finding(pattern, truth, nodes, answer), message, values)
 
-    def _answers(self, deny: Deny, row: core.Row, solver: Solver) -> list[Answer]:
+    def _answers(
+        self, deny: Deny, row: core.Row, solver: Solver
+    ) -> list[tuple[Deny, core.Rule, Answer]]:
         """What the solver says of each body that the deny rule became."""
         answers = []
         for rule in self.program.rules:
@@ -108,7 +117,7 @@ class Denials:
                     for term, value in zip(rule.head.terms, row, strict=True)
                     if isinstance(term, core.Var)
                 }
-                answers.append(solver.ask(rule.body, bindings))
+                answers.append((deny, rule, solver.ask(rule.body, bindings)))
         return answers
 
 

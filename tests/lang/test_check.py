@@ -187,7 +187,7 @@ MISTAKES = {
         None,
     ),
     "attribute out of its domain": (pattern("    s = conv2d(x, w, groups=0)"), None, 2, None),
-    "message about a variable that is not in the head": (
+    "message about a variable without a value": (
         'deny d(N) "{N} has {Ops}" :- node(N, Op).\n',
         "unknown-variable",
         1,

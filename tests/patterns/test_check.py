@@ -113,6 +113,8 @@ constraint aligned : resource on { m = matmul(a, b) } require b.dim[1] % 16 == 0
 /// Nodes that do not finish.
 deny slow(N, S) "{N} takes {S}, and {nothing}" :- node(N, conv2d), S == 2 + 3.
 deny wide(T, D) "{T} has {D} columns" :- dim(T, 1, D), D > 100.
+deny narrowed(T) "{T} of rank {R} comes from {U}" :-
+    rank(T, R), output(N, _, T), input(N, 0, U), rank(U, S), R < S.
 deny unread(T) "nobody reads {T}" :- output(_, _, T), not input(_, _, T), not graph_output(T).
 """
 MATMUL = "x: float32[4, 8]\nw: float32[8, {}]\nm = matmul(x, w)\nr = relu(m)\n"
@@ -147,6 +149,13 @@ def test_a_violation_names_its_nodes_and_values(folder: Path) -> None:
     assert match.values == {"S": 5}
     assert match.title == "c takes 5, and {nothing}"
     assert [line.facts[0] for line in match.explanation] == ["node(c, conv2d)"]
+
+
+def test_a_message_may_tell_what_only_the_body_has(folder: Path) -> None:
+    path = folder / "r.uir"
+    path.write_text("x: float32[2, 3]\ns = sum(x, axes=[1], keepdims=false)\nt = relu(s)\n")
+    checker = Checker(CheckOptions(()), load_text(LINT))
+    assert [m.title for m in checker.check(path).matches] == ["s of rank 1 comes from x"]
 
 
 def test_the_library_s_own_constraints_are_not_what_was_asked_for(folder: Path) -> None:
