@@ -1,9 +1,11 @@
 """Extents for the indices of a kernel, within a budget.
 
 They are drawn one by one. Upper bounds on products can always be met by drawing again and, at last,
-by making the largest extent smaller; where lower bounds, memory or entries tie extents together and
-drawing fails, the kernel's shapes become an operator's signature with the budget as its conditions,
-and :mod:`reprise.solve` finds extents near the drawn ones with z3, or proves that there are none.
+by making the largest extent smaller. Where lower bounds, memory or entries tie extents together and
+drawing fails, extents near the drawn ones are searched for (``coupled``): all bounds are on sums of
+products, so that bounds on some extents bound the others. Only where that finds nothing, the
+kernel's shapes become an operator's signature with the budget as its conditions, and
+:mod:`reprise.solve` finds extents with z3, or names the conditions that clash.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from math import prod
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from reprise.einsum.coupled import Indexed, Nothing, nearest, within
 from reprise.einsum.options import Budget, Options
 
 if TYPE_CHECKING:
@@ -31,13 +33,6 @@ _FAILURES = 25
 
 class Stuck(Exception):
     """Nothing that keeps to the rules and the budget was found, however often it was tried."""
-
-
-class Indexed(Protocol):
-    """Something with indices."""
-
-    @property
-    def indices(self) -> tuple[str, ...]: ...
 
 
 class Extents:
@@ -77,13 +72,20 @@ class Extents:
                 return found
             if within(self.options.budget, found, output, operands, densities, self.width):
                 return found
+        why = ""
+        solution: dict[str, int] | None = None
         if self.coupled:
-            solved = solve(
+            asked = (
                 self.options.budget, found, output, operands, densities, self.width,
                 self.options.extents, rng,
             )  # fmt: skip
-            why = "" if isinstance(solved, dict) else solved
-            solution = solved if isinstance(solved, dict) else None
+            near = nearest(*asked)
+            if isinstance(near, dict):
+                solution = near
+            elif near is Nothing.GIVEN_UP or self.failures >= _FAILURES:  # z3 says why, too
+                solved = solve(*asked)
+                solution = solved if isinstance(solved, dict) else None
+                why = "" if isinstance(solved, dict) else solved
         else:
             why, solution = "upper bounds", self._smaller(found, output, operands)
         self.failures = 0 if solution is not None else self.failures + 1
@@ -116,29 +118,6 @@ class Extents:
                 return None
             found[largest] = max(least, found[largest] // 2)
         return found
-
-
-def within(
-    budget: Budget,
-    extents: dict[str, int],
-    output: Indexed,
-    operands: Sequence[Indexed],
-    densities: Sequence[float],
-    width: int,
-) -> bool:
-    """Whether a kernel with these extents keeps to a budget."""
-    sizes = [prod(extents[i] for i in tensor.indices) for tensor in (output, *operands)]
-    entries = sum(d * n for d, n in zip(densities, sizes[1:], strict=False))
-    return (
-        all(_between(size, budget.elements) for size in sizes)
-        and _between(prod(extents.values()), budget.iterations)
-        and (budget.memory is None or width * sum(sizes) <= budget.memory)
-        and _between(entries, budget.entries)
-    )
-
-
-def _between(value: float, bounds: tuple[int, int | None]) -> bool:
-    return bounds[0] <= value and (bounds[1] is None or value <= bounds[1])
 
 
 def solve(
