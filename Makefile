@@ -4,19 +4,18 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-# What is marked slow needs torch (which is in the environment) and TVM (which has one of its own, or
-# is where REPRISE_TVM_PYTHON says). `make slow` sets TVM up; from then on, and with TESTS=slow,
-# `make test` runs everything. Where either cannot be installed or imported, make stops: tests that
-# are skipped for want of a compiler would hide what is broken.
+# What is marked slow needs torch (which is in the environment) and TVM, which has an environment of
+# its own beside it, or is where REPRISE_TVM_PYTHON says. Where either cannot be installed or
+# imported, `make test` stops: tests that are skipped for want of a compiler would hide what is
+# broken. `make unit` leaves them out.
 TVM := $(if $(REPRISE_TVM_PYTHON),,$(VENV)/.tvm)
-TESTS ?= $(if $(wildcard $(VENV)/.tvm),slow,unit)
 
-.PHONY: demo test lint types unit slow docs bench browser dev clean
+.PHONY: demo test lint types tests unit docs bench browser dev clean
 
 demo: $(VENV)/.base
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
 
-test: lint types $(TESTS) docs
+test: lint types tests docs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -28,17 +27,20 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 # A file's tests stay together: they share what takes long to set up, such as a compiler's process.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=15
+# Files with slow tests come first (tests/conftest.py), so that no process waits for the other.
+PYTEST := $(BIN)/python -m pytest
+SHARED := -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=15
 
-unit: $(VENV)/.dev
-	$(PYTEST) -m "not slow"
-	@echo "What is marked slow was left out: 'make slow' sets TVM up (once) and runs it too."
-
-slow: $(VENV)/.dev $(TVM)
+# Some tests kill processes at random moments or wait for them, and a machine may be busy: what fails
+# is run once more, by itself, and has to pass then.
+tests: $(VENV)/.dev $(TVM)
 	@export REPRISE_TORCH_PYTHON="$${REPRISE_TORCH_PYTHON:-$(abspath $(BIN))/python}"; \
 	export REPRISE_TVM_PYTHON="$${REPRISE_TVM_PYTHON:-$(abspath $(VENV))/tvm/bin/python}"; \
-	"$$REPRISE_TORCH_PYTHON" -c 'import torch' && "$$REPRISE_TVM_PYTHON" -c 'import tvm' && \
-	$(PYTEST)
+	"$$REPRISE_TORCH_PYTHON" -c 'import torch' && "$$REPRISE_TVM_PYTHON" -c 'import tvm' || exit 2; \
+	$(PYTEST) $(SHARED) || { [ $$? -eq 1 ] && echo "Once more, what failed:" && $(PYTEST) --last-failed; }
+
+unit: $(VENV)/.dev
+	$(PYTEST) $(SHARED) -m "not slow"
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -46,6 +48,7 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.generation
+	$(BIN)/python -m benchmarks.einsum --quick
 
 # For the tests of the report's page, which are skipped without it. REPRISE_CHROMIUM names another.
 browser:

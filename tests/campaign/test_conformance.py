@@ -211,6 +211,7 @@ def states(column: Column, op: str) -> dict[str, State]:
     return {dtype: cell.state for dtype, cell in column.rows[op].items()}
 
 
+@pytest.mark.slow
 def test_what_is_right_agrees(column: Column) -> None:
     assert set(states(column, "floor").values()) == {State.AGREE}
     assert states(column, "abs")["int8"] is State.AGREE
@@ -330,6 +331,7 @@ def test_a_budget_leaves_out_what_there_is_no_time_for(liar: Path) -> None:
     assert 0 < len(made.rows) < len(KERNELS)
 
 
+@pytest.mark.slow
 def test_a_target_that_does_not_work_is_skipped(liar: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.py"
     missing.write_text(LIAR.replace("import numpy\n", "import a_missing_compiler\n"))
@@ -421,6 +423,7 @@ def test_nothing_is_worse_than_recorded(reprise: Run) -> None:
 # --- the command ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_matrix_and_checks_it(
     reprise: Run, liar: Path, tmp_path: Path
 ) -> None:
@@ -440,6 +443,7 @@ def test_the_command_writes_a_matrix_and_checks_it(
     assert "liar, floor, float32: differ, was agree" in worse.stdout
 
 
+@pytest.mark.slow
 def test_the_command_tells_differences_that_nobody_explained(reprise: Run, liar: Path) -> None:
     done = reprise("conformance", "--target", liar, "--ops", "sqrt", "--dtypes", "float32")
     assert done.returncode == 1

@@ -97,6 +97,7 @@ def test_another_symptom_is_said_to_be_another(reprise: Run, rules: Path) -> Non
     assert cells["adds_one_rank_1"]["state"] == "fires differently"
 
 
+@pytest.mark.slow
 def test_update_writes_what_was_measured_and_formatted(reprise: Run, rules: Path) -> None:
     only = ("--rule", "adds_one_rank_1", "--update")
     code, _ = measured(reprise, rules, *only, version="3")
@@ -125,6 +126,7 @@ def test_a_near_miss_that_fires_is_a_hint(reprise: Run, rules: Path) -> None:
     assert "adds_one_rank_1, faulty 1.0: the rule may be too narrow: no_match 2" in done.stdout
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was(reprise: Run, rules: Path, tmp_path: Path) -> None:
     out = ("--out", str(tmp_path / "out"))
     first = measured(reprise, rules, *out)
@@ -140,6 +142,7 @@ def test_it_goes_on_where_it_was(reprise: Run, rules: Path, tmp_path: Path) -> N
     assert "(kept)" not in again.stderr  # its rules have changed
 
 
+@pytest.mark.slow
 def test_the_answers_do_not_depend_on_the_number_of_processes(reprise: Run, rules: Path) -> None:
     assert measured(reprise, rules) == measured(reprise, rules, "-j", "2")
 

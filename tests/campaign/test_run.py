@@ -170,6 +170,7 @@ def test_a_test_that_kills_our_processes_is_given_up(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_processes_that_are_killed_at_random_change_nothing(alone: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     writer = RunWriter.create(path, toy_info(), 2)
@@ -199,6 +200,7 @@ def test_processes_that_are_killed_at_random_change_nothing(alone: Path, tmp_pat
     assert contents(path) == contents(alone)
 
 
+@pytest.mark.slow
 def test_targets_that_are_killed_at_random_end_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +214,7 @@ def test_targets_that_are_killed_at_random_end_no_run(
     assert run.verdicts[Verdict.INVALID] == 0
 
 
+@pytest.mark.slow
 def test_a_target_that_is_killed_from_outside_is_a_flaky_finding(tmp_path: Path) -> None:
     """Whoever did it (an out-of-memory killer, say), the run goes on, and says that it was once."""
     path = tmp_path / "run"

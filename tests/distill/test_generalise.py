@@ -292,6 +292,7 @@ def test_a_planted_defect_is_found_again(name: str, monkeypatch: pytest.MonkeyPa
     assert outcomes and all(one.ok for one in outcomes)
 
 
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_number_of_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -36,6 +36,7 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return found
 
 
+@pytest.mark.slow
 def test_those_that_the_rule_does_not_match_are_named(findings: list[Path]) -> None:
     signatures = Signatures.load()
     first, second, *others = findings

@@ -181,6 +181,7 @@ def test_a_budget_ends_it_with_the_best_so_far() -> None:
     assert part.cost > whole.cost
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_and_runs_nothing_twice(tmp_path: Path) -> None:
     keep = tmp_path / "trials.jsonl"
     whole = reduce(program(RELU_CLIP))

@@ -49,6 +49,7 @@ def test_a_finding_shows_its_own_defect(text: str) -> None:
     assert shown(text, aim(text), exact=True) is Shown.SAME
 
 
+@pytest.mark.slow
 def test_another_defect_is_told_apart() -> None:
     assert shown(EXP, aim(NEG_NEG)) is Shown.OTHER
     assert shown(RELU_CLIP, aim(NEG_NEG)) is Shown.OTHER
@@ -88,6 +89,7 @@ def test_kinds_of_wrong_results_are_told_apart() -> None:
     assert not wrong("sign of zero").looks_like(wrong("values"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_trials_are_told_in_the_order_of_the_programs(jobs: int) -> None:
     texts = [FINE, RELU_CLIP, EXP, NEG_NEG, FINE, UNKNOWN]

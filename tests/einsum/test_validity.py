@@ -145,6 +145,7 @@ def test_a_setting_that_is_none_is_refused() -> None:
 SETTINGS = st.sampled_from([LAX, Settings(), TIGHT, aimed("taco", "finch")])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(kernels(), SETTINGS)
 def test_rules_that_cannot_fire_may_be_left_out(kernel: Kernel, keeps: Settings) -> None:

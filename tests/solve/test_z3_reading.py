@@ -121,6 +121,7 @@ def constants(term):
         yield from constants(child)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(OPERATORS), st.integers(0, 2**32), st.integers(0, 2))
 def test_z3_with_every_number_pinned_accepts_what_the_signature_accepts(op, seed, changes):
@@ -142,7 +143,7 @@ def test_z3_with_every_number_pinned_accepts_what_the_signature_accepts(op, seed
 def test_every_signature_can_be_read(op):
     rng = Random(f"read {op}")
     told = set()
-    for _ in range(8):
+    for _ in range(3):
         for instance in (valid := sampler(op).draw(rng), mutate(valid, rng)):
             pinned = Pinned(SIGNATURES[op], instance)  # raises Unread otherwise
             told |= pinned.told
@@ -168,8 +169,8 @@ def condition(text, **numbers):
     return solver.check() == z3.sat
 
 
-@pytest.mark.parametrize("divisor", [-3, -2, -1, 1, 2, 3])
-@pytest.mark.parametrize("number", range(-5, 6))
+@pytest.mark.parametrize("divisor", [-3, -1, 2])
+@pytest.mark.parametrize("number", [-4, -1, 0, 5])
 def test_division_rounds_down_as_in_python_whatever_the_signs(number, divisor):
     expected = number // divisor, number % divisor
     for op, value in zip("/%", expected, strict=True):

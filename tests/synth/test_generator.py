@@ -96,6 +96,7 @@ def test_every_computed_tensor_is_read_or_an_output(unguided):
         assert len(outputs) == len(graph.outputs)
 
 
+@pytest.mark.slow
 def test_guided_programs_contain_no_known_bug(guided, shipped):
     """Judged by `reprise check`'s matcher, which looks at whole graphs."""
     matcher = Matcher(shipped, list(shipped.patterns.values()))

@@ -19,6 +19,7 @@ def test_a_key_is_what_the_pattern_looks_at(shipped):
     assert softmax == (("T_s",), ("A",))  # which tensor, along which axis: not its extent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "target"), [(0, "inductor"), (1, "onnxruntime"), (2, "tvm")])
 def test_same_operator_and_key_means_same_fate(shipped, signatures, seed, target):
     """Over growing random programs, propose many candidates at the same place, and compare those

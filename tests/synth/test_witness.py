@@ -14,6 +14,8 @@ from reprise.synth.witness import NoWitness, Witness, WitnessFinder
 from reprise.uir.text import print_uir
 
 PATTERNS = sorted(load_rules([data_path("rules/bugs")]).patterns)
+RARE = {"ort_30513", "ort_31980", "ort_layer_norm_exponent_bias", "tvm_20015"}
+"""Those of which a witness takes seconds to find."""
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +23,11 @@ def finder(shipped, signatures):
     return WitnessFinder(shipped, signatures)
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+def every_pattern():
+    return [pytest.param(n, marks=[pytest.mark.slow] if n in RARE else []) for n in PATTERNS]
+
+
+@pytest.mark.parametrize("name", every_pattern())
 def test_every_shipped_pattern_has_a_witness(finder, shipped, name):
     pattern = shipped.patterns[name]
     witness = finder.find(pattern, Random(0))

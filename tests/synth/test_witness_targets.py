@@ -104,6 +104,7 @@ def check(processes, target, name):
     pytest.fail("\n".join(said))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", of("onnxruntime"))
 def test_onnx_runtime_takes_the_witness(processes, name):
     check(processes, "onnxruntime", name)

@@ -172,6 +172,7 @@ sys.modules["_reprise_monitor"] = record
     assert told(calls, "") == expected
 
 
+@pytest.mark.slow
 def test_passes_say_how_much_memory_the_process_held(run: Run) -> None:
     usual = run("stage.begin('a')").peak_mib
     assert usual > 0
@@ -256,6 +257,7 @@ def test_a_memory_blow_up_is_an_outcome() -> None:
         assert process.run(job("")).ended is Ended.ANSWERED
 
 
+@pytest.mark.slow
 def test_no_job_is_blamed_for_what_its_predecessors_leaked() -> None:
     limits = Limits(seconds=60, memory_mib=400)
     with TargetProcess(parse_target(str(OBEDIENT)), limits) as process:
@@ -340,6 +342,7 @@ def test_an_answer_counts_however_late_it_is_collected() -> None:
         assert process.wait().ended is Ended.HANG
 
 
+@pytest.mark.slow
 def test_killed_at_random_every_job_is_answered_or_died(process: TargetProcess) -> None:
     rng = random.Random(7)
     ends = []

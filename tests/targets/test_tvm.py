@@ -67,6 +67,7 @@ SOFTMAX = """
     output s"""
 
 
+@pytest.mark.slow
 def test_it_says_which_version_it_is(llvm: TargetProcess) -> None:
     assert PYTHON is not None
     ask = [PYTHON, "-c", "import tvm; print(tvm.__version__)"]
@@ -119,6 +120,7 @@ def test_an_onnx_model_goes_through_the_frontend(llvm: TargetProcess) -> None:
         np.testing.assert_array_equal(y, x * np.array([1, 2, 3], np.float32) + b)
 
 
+@pytest.mark.slow
 def test_both_routes_into_tvm_compute_the_same(llvm: TargetProcess) -> None:
     text = """
         x: float32[2, 3, 8, 8]; w: float32[4, 3, 3, 3]; b: float32[4]
@@ -142,6 +144,7 @@ def test_both_routes_into_tvm_compute_the_same(llvm: TargetProcess) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_device_that_is_not_there_is_said_so() -> None:
     with TargetProcess(parse_target(f"tvm:cuda@{PYTHON}"), LIMITS) as process:
         try:
@@ -162,6 +165,7 @@ def test_what_the_frontend_does_not_know_is_unsupported(llvm: TargetProcess) -> 
     assert failure.unsupported
 
 
+@pytest.mark.slow
 def test_a_crash_says_where_in_tvm_it_happened(cuda: TargetProcess) -> None:
     result = run(cuda, source("x: float32[1]; m = argmax(x, axis=0)")).results["compiled"]
     if result.failure is None:

@@ -88,6 +88,7 @@ def test_a_million_elements_and_views_in_any_order_of_memory() -> None:
         assert frame.arrays[name].flags.aligned
 
 
+@pytest.mark.slow
 @given(hnp.arrays(hnp.unicode_string_dtypes(max_len=5), hnp.array_shapes(max_dims=2)))
 def test_strings_pass(array: np.ndarray) -> None:
     np.testing.assert_array_equal(through({}, [("s", array)]).arrays["s"], array)

@@ -135,6 +135,7 @@ def tvm(compilers: Callable[[str], Compile]) -> Callable[[str], Compile]:
     return lambda platform: compilers(f"tvm:{platform}@{TVM}")
 
 
+@pytest.mark.slow
 @needs_tvm
 def test_tvm_runs_the_same_passes_for_every_small_model(tvm: Callable[[str], Compile]) -> None:
     compile = tvm("llvm")
@@ -147,6 +148,7 @@ def test_tvm_runs_the_same_passes_for_every_small_model(tvm: Callable[[str], Com
     assert add.started[-1] == "code generation"
 
 
+@pytest.mark.slow
 @needs_tvm
 def test_tvm_refuses_for_one_platform_what_it_takes_for_another(
     tvm: Callable[[str], Compile],

@@ -95,6 +95,7 @@ def rows(path: Path, constraint: str, *, valid: bool = False) -> list[ModelRow]:
     return [m for m in XRun.open(path).models if m.constraint == constraint and m.valid is valid]
 
 
+@pytest.mark.slow
 def test_each_constraint_is_violated_and_the_stage_is_told(found: Path) -> None:
     arity = rows(found, "two_operands")
     assert {(m.verdict, m.stage, m.passes) for m in arity} == {(Verdict.REJECTED, "in import", 1)}
@@ -218,6 +219,7 @@ def test_the_time_budget_ends_a_run_in_the_middle_of_a_hang(tmp_path: Path) -> N
 # --- what stops and goes on ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_left(found: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     run(path, Budget(models=23))
@@ -338,6 +340,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_run_that_can_go_on(small_disk: Path) -> None:
     path = small_disk / "run"
     with pytest.raises(StoreError, match=r"disk|full|space"):
@@ -380,6 +383,7 @@ def test_what_nothing_says_of_the_device_is_told(tmp_path: Path) -> None:
         run(tmp_path / "run2", Budget(), asked(rules, device="bord"))
 
 
+@pytest.mark.slow
 def test_a_constraint_that_nothing_violates_is_set_aside_once(tmp_path: Path) -> None:
     rules = tmp_path / "implied.rules"
     more = (
@@ -516,6 +520,7 @@ def test_folders_that_are_gone_are_made_again_and_others_files_stay(
     assert len(XRun.open(path).models) == 62
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_stops_where_it_was_asked_to(tmp_path: Path) -> None:
     run(tmp_path / "r", Budget(models=4), asked(models=9))
     assert resume(tmp_path / "r", Budget()) is End.MODELS

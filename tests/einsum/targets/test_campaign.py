@@ -52,6 +52,7 @@ def _relations(folder: Path) -> set[str]:
     return {variant["relation"] for variant in json.loads((folder / "variants.json").read_text())}
 
 
+@pytest.mark.slow
 def test_options_about_graphs_are_refused(tmp_path: Path) -> None:
     done = reprise("fuzz", "--target", "torch-sparse", "--nodes", "3", "--out", "run", cwd=tmp_path)
     assert done.returncode == 2

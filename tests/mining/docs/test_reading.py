@@ -92,6 +92,7 @@ def test_optional_outputs_that_are_always_there_are_no_mismatch() -> None:
     assert gru.output_arity == Arity(2, 2)
 
 
+@pytest.mark.slow
 def test_both_forms_say_the_same(markdown: Documentation, pages: Documentation) -> None:
     ours = {e.key: e for e in markdown.entries}
     for page in pages.entries:
@@ -300,6 +301,7 @@ def test_what_is_left_of_a_truncated_page_is_right(cut: int) -> None:
     _claims_nothing_wrong(read(CONCAT[:cut], Form.PAGES), WHOLE[Form.PAGES])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "form"), [(CHANGELOG, Form.MARKDOWN), (CONCAT, Form.PAGES)])
 def test_a_garbled_item_is_noticed_or_harmless(text: str, form: Form) -> None:
     """Each line that is an item, cut at its middle: what is still claimed is right."""

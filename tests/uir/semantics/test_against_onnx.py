@@ -36,5 +36,5 @@ def test_values_are_onnxs(signatures, op):
 @pytest.mark.slow
 @pytest.mark.parametrize("op", OPERATORS)
 def test_values_are_onnxs_on_many_more(signatures, op):
-    tally = compare(signatures, op, reference, ONNX, wanted=100, tries=500)
-    assert tally["agree"] >= 50, tally
+    tally = compare(signatures, op, reference, ONNX, wanted=40, tries=200)
+    assert tally["agree"] >= 20, tally
