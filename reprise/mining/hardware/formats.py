@@ -7,6 +7,7 @@ A mistake in one is told with the file, the table and the key, and nothing is gu
 from __future__ import annotations
 
 import ast
+import contextlib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,13 @@ from typing import Any
 from reprise.data import data_path
 from reprise.lang.spelling import did_you_mean
 from reprise.mining.hardware.expressions import ExpressionError, names_in, parse
-from reprise.mining.hardware.units import is_unit
+from reprise.mining.hardware.units import (
+    UnitError,
+    in_unit,
+    is_unit,
+    quantity,
+    unit_of_key,
+)
 
 SYNTAXES = ("json", "yaml", "python", "c_header", "grammar")
 COMBINE = ("same", "product", "sum", "max", "min")
@@ -136,6 +143,28 @@ class Keys:
     def knows(self, key: str) -> bool:
         """Whether ``key``, or the family ``sram_bytes_*`` that it belongs to, is declared."""
         return key in self.derived or any(fnmatchcase(key, pattern) for pattern in self.meaning)
+
+    def completed(self, values: Mapping[str, int | float | str]) -> dict[str, int | float | str]:
+        """``values``, and the same amounts under their other names and in their other units, where
+        they are whole numbers of these."""
+        full = dict(values)
+        same = [(k, base) for k, (base, expr) in self.derived.items() if isinstance(expr, ast.Name)]
+        same += [(base, key) for key, base in same]
+        names = [*full, *(key for key, _ in same)]
+        same += [(other, key) for key in names if (other := _in_other_unit(key)) is not None]
+        for key, base in same:
+            value = full.get(base)
+            if isinstance(value, int) and key not in full:
+                with contextlib.suppress(UnitError):
+                    full[key] = in_unit(quantity(value, unit_of_key(base)), unit_of_key(key))
+        return full
+
+
+def _in_other_unit(key: str) -> str | None:
+    """``dram_bits`` for ``dram_bytes``, and the other way round; None for a count."""
+    other = {"bits": "bytes", "bytes": "bits"}.get(unit_of_key(key))
+    parts = key.split("_")
+    return None if other is None else "_".join(other if p == unit_of_key(key) else p for p in parts)
 
 
 def load_keys() -> Keys:

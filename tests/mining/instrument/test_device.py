@@ -37,6 +37,13 @@ def test_values_given_one_by_one_come_first(tmp_path: Path) -> None:
     assert (values["array_m"], values["isa"], values["clock_ghz"]) == (32, "avx2", 1.5)
 
 
+def test_a_value_that_is_given_counts_in_every_unit_and_under_every_name(tmp_path: Path) -> None:
+    described = facts(tmp_path, FACTS + 'hw("chip", dram_bits, 25600000000).\n')
+    values = device_values(described, None, ["dram_bytes=4", "array_m=32", "l1_bits=12"])
+    assert (values["dram_bits"], values["array_rows"]) == (32, 32)
+    assert "l1_bytes" not in values
+
+
 def test_of_several_targets_one_must_be_named(tmp_path: Path) -> None:
     both = facts(tmp_path, FACTS + 'hw("board", array_rows, 8).\n')
     with pytest.raises(DeviceError, match="--device board or chip"):
