@@ -81,6 +81,8 @@ def _outcome(
 
 
 def _model(path: Path, modeller: Modeller) -> bytes:
+    if not path.is_file():  # a device has no end
+        raise UsageError(f"{path}: this is no regular file")
     if path.suffix != ".uir":
         return path.read_bytes()
     graph = parse_uir(read_source(path), str(path), modeller.signatures)

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper
 
 from tests.conftest import ROOT, environment
 from tests.forking import forked
@@ -55,7 +56,7 @@ def test_what_is_found_can_be_had_as_json(tmp_path: Path) -> None:
     [
         ("broken.onnx", b"\xff\x00garbage", "no constraint was looked at"),
         ("broken.uir", b"x: float32[", "broken.uir:1"),
-        ("binary.uir", bytes(range(256)), "binary.uir:1"),
+        ("binary.uir", bytes(range(256)), "binary.uir:2"),
     ],
 )
 def test_a_file_that_is_no_model_is_told(
@@ -64,6 +65,20 @@ def test_a_file_that_is_no_model_is_told(
     (tmp_path / name).write_bytes(data)
     done = compiled(tmp_path, name, *PICKY)
     assert message in done.stdout + done.stderr and "internal fault" not in done.stderr
+
+
+def test_a_device_that_has_no_end_is_not_read(tmp_path: Path) -> None:
+    done = compiled(tmp_path, "/dev/zero", *PICKY)
+    assert (done.returncode, "no regular file" in done.stderr) == (2, True)
+
+
+def test_a_model_of_which_nothing_is_known_is_not_called_valid(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["a", "d"], ["c"]), helper.make_node("Relu", ["c"], ["d"])]
+    a, d = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "ad")
+    model = helper.make_model(helper.make_graph(nodes, "cyclic", [a], [d]))
+    (tmp_path / "cyclic.onnx").write_bytes(model.SerializeToString())
+    said = compiled(tmp_path, "cyclic.onnx", *PICKY).stdout.splitlines()
+    assert said[0] == "cyclic.onnx: compiled, at the end (4 passes)" and "cycle" in said[1]
 
 
 @pytest.mark.parametrize("said", ["confidence: low", "template: fusion"])
