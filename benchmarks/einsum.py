@@ -1,6 +1,6 @@
 """Einsum kernels: how many a second, and how many are valid, beside a grammar's.
 
-``python -m benchmarks.einsum [--count N] [--json] [--python VENV/bin/python]`` generates N kernels
+``python -m benchmarks.einsum [--count N] [--quick] [--json] [--python VENV/bin/python]`` generates N kernels
 with each of ours and strings with Grammarinator from grammars, all in one run, and holds every one
 against the same validator (``tests/einsum/validator.py``, which shares no code with either).
 
@@ -98,9 +98,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=20_000, help="strings of each grammar")
     parser.add_argument("--accept", type=int, default=2_000, help="kernels that numpy computes")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="a twentieth of each")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--python", type=Path, help="an interpreter that has Grammarinator")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.quick:
+        for name in ("count", "guided", "samples", "accept"):
+            setattr(given, name, max(getattr(given, name) // 20, 1))
+    return given
 
 
 def _ranks(low: int, high: int, indices: int, *targets: str) -> Options:

@@ -112,6 +112,15 @@ class Kind(Protocol):
         """What known bugs are matched with."""
         ...
 
+    def learn(self, source: Any, rule: LearnedRule, /) -> Filing:
+        """Let a source of subjects steer around a rule that the run has learned, from its next
+        subject on; what findings are filed under it by."""
+        ...
+
+    def smaller(self, examination: Examination, process: Jobs, /) -> Examination:
+        """An examination of a finding, with as little shown as its folder should show."""
+        ...
+
 
 class Graphs:
     """Programs that are graphs."""
@@ -130,6 +139,16 @@ class Graphs:
 
     def matched(self, program: Program, examination: Examination, /) -> Graph:
         return program.graph
+
+    def learn(self, source: Any, rule: LearnedRule, /) -> Filing:
+        assert isinstance(source, Learning)
+        rules = rule.load()
+        patterns = list(rules.patterns.values())
+        source.learn(rules, patterns)
+        return KnownBugs(rules, patterns, {})
+
+    def smaller(self, examination: Examination, process: Jobs, /) -> Examination:
+        return examination  # `reprise reduce` is for that
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +182,7 @@ class Fuzzing:
 
     ``source``, ``oracle`` and ``known`` make the generator, the oracle and the known bugs; they
     are functions, or values that can be called, that can be pickled. ``learned``: rules that come
-    while the run goes on; the source must be a :class:`~reprise.synth.interface.Learning` one.
+    while the run goes on; the kind lets the source know them.
     """
 
     target: Target
@@ -200,7 +219,7 @@ class FuzzBench:
         self._kind = work.kind(work.target)
         self._oracle = work.oracle(work.target)
         self._known: Filing | None = None
-        self._learned: list[tuple[LearnedRule, KnownBugs]] = []
+        self._learned: list[tuple[LearnedRule, Filing]] = []
         self.process = process or TargetProcess(work.target, work.limits)
 
     def run(self, batch: Sequence[int], /) -> Iterator[Tested]:
@@ -238,8 +257,9 @@ class FuzzBench:
             return Tested(record)
         return self._filed(record, synthesis, model, examination)
 
-    def confirm(self, tested: Tested, runs: int) -> Confirmation:
-        """Make the same program again and judge it ``runs`` times."""
+    def confirm(self, tested: Tested, runs: int) -> tuple[Confirmation, Tested]:
+        """Make the same program again and judge it ``runs`` times; with the test as its folder
+        should show it."""
         index = tested.record.index
         self._learn(index)
         program = self.source.program(index).program
@@ -247,10 +267,25 @@ class FuzzBench:
         if tested.exhibit is not None:
             before = (tested.exhibit.judgement.verdict, tested.exhibit.judgement.signature)
         agreed = 0
+        last: Examination | None = None
         for _ in range(runs):
-            judgement = self.examine(program)[1].judgement
-            agreed += (judgement.verdict, judgement.signature) == before
-        return Confirmation(runs, agreed)
+            examination = self.examine(program)[1]
+            judgement = examination.judgement
+            if (judgement.verdict, judgement.signature) == before:
+                agreed += 1
+                last = examination
+        if last is None or tested.exhibit is None:
+            return Confirmation(runs, agreed), tested
+        smaller = self._kind.smaller(last, self.process)
+        if smaller is not last:
+            exhibit = replace(
+                tested.exhibit,
+                files=self._kind.files(program, smaller),
+                outcome=smaller.outcome,
+                judgement=smaller.judgement,
+            )
+            tested = replace(tested, exhibit=exhibit)
+        return Confirmation(runs, agreed), tested
 
     def _learn(self, index: int) -> None:
         """Let the generator know the learned rules that are in force for a test, and no others."""
@@ -262,12 +297,8 @@ class FuzzBench:
         if [rule for rule, _ in self._learned] != wanted[: len(self._learned)]:
             self.source = self.work.source()
             self._learned = []
-        assert isinstance(self.source, Learning)
         for rule in wanted[len(self._learned) :]:
-            rules = rule.load()
-            patterns = list(rules.patterns.values())
-            self.source.learn(rules, patterns)
-            self._learned.append((rule, KnownBugs(rules, patterns, {})))
+            self._learned.append((rule, self._kind.learn(self.source, rule)))
 
     def examine(self, program: Any) -> tuple[bytes, Examination]:
         """What the target was given, and what the oracle says of it. Raises TargetError if the

@@ -203,7 +203,7 @@ class Campaign:
                 lesson = self._is_lesson(tested)
                 keeps = lesson or self.writer.wants_folder(tested.record, self.keep)
                 if keeps and tested.record.verdict.is_finding:
-                    confirmation = self._confirm(tested)
+                    confirmation, tested = self._confirm(tested)
             self._record(tested, keeps, confirmation)
             if lesson and self._learner is not None:
                 folder = _folder(self.writer.path, tested.record.index)
@@ -237,7 +237,7 @@ class Campaign:
         if is_news:
             self.watch.found(record, confirmation)
 
-    def _confirm(self, tested: Tested) -> Confirmation:
+    def _confirm(self, tested: Tested) -> tuple[Confirmation, Tested]:
         if self._confirming is None:
             self._confirming, self._bench = self._bench or self.work.open(), None
         return self._confirming.confirm(tested, CONFIRMATIONS)

@@ -110,7 +110,9 @@ def fuzz(
     from reprise.campaign.run import Budget
     from reprise.distill.learn import BackgroundLearner, Teaching
     from reprise.einsum.campaign import describe_kernels
+    from reprise.einsum.distill.learning import teach_kernel
     from reprise.patterns.check import UsageError
+    from reprise.targets.discover import parse_target
     from reprise.targets.process import Limits
 
     processors = len(os.sched_getaffinity(0))
@@ -119,9 +121,10 @@ def fuzz(
     def learner(asked: Request) -> BackgroundLearner:
         limits = Limits(seconds=asked.timeout, memory_mib=asked.memory)
         busy = cluster is None and workers >= processors
-        return BackgroundLearner(Teaching(limits=limits, seed=asked.seed, spare_time=busy))
+        teach = lessons.get(parse_target(asked.target).lowering)
+        return BackgroundLearner(Teaching(limits=limits, seed=asked.seed, spare_time=busy), teach)
 
-    kinds = {"einsum": describe_kernels}
+    kinds, lessons = {"einsum": describe_kernels}, {"einsum": teach_kernel}
     budget = Budget(tests, seconds)
     watch = LiveWatch() if wants_colour(sys.stderr) else PlainWatch()
     if resume is not None:

@@ -14,7 +14,7 @@ import multiprocessing
 import os
 import signal
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -55,11 +55,17 @@ class Failed:
     reason: str
 
 
-class BackgroundLearner:
-    """See the module."""
+Teach = Callable[[Path, Path, Teaching], str | tuple[str, str]]
+"""What makes a rule of a finding, in any process: of a finding's folder and the folder for what the
+lesson leaves, a rule's name and text, or why there is none."""
 
-    def __init__(self, teaching: Teaching | None = None) -> None:
+
+class BackgroundLearner:
+    """See the module. ``teach``: how a lesson is made of a finding; a function of a module."""
+
+    def __init__(self, teaching: Teaching | None = None, teach: Teach | None = None) -> None:
         self.teaching = teaching or Teaching()
+        self._teach = teach or teach_graph
         self.failed: list[Failed] = []
         self._queue: deque[tuple[str, Path]] = deque()
         self._pending: set[str] = set()
@@ -140,7 +146,8 @@ class BackgroundLearner:
             return
         self._at = self._queue.popleft()
         self._connection, theirs = _SPAWN.Pipe(duplex=False)
-        self._process = _SPAWN.Process(target=_teach, args=(self._at[1], self.teaching, theirs))
+        given = self._at[1], self._teach, self.teaching, theirs
+        self._process = _SPAWN.Process(target=_give_lesson, args=given)
         self._process.start()
         self._begun.append(self._at[1])
         theirs.close()  # so that its death is the end of the stream
@@ -156,7 +163,7 @@ class BackgroundLearner:
         self._process = self._connection = self._at = None
 
 
-def _teach(folder: Path, teaching: Teaching, connection: Connection) -> None:
+def _give_lesson(folder: Path, teach: Teach, teaching: Teaching, connection: Connection) -> None:
     """The life of a process: one finding in, a rule's name and text out, or why there is none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to everybody
     if teaching.spare_time:
@@ -164,7 +171,7 @@ def _teach(folder: Path, teaching: Teaching, connection: Connection) -> None:
             os.nice(_NICE)
     place = folder.parent.parent / LEARNED / folder.name
     try:
-        answer: str | tuple[str, str] = _lesson(folder, place, teaching)
+        answer = teach(folder, place, teaching)
     except Exception as error:  # whatever it is, the campaign goes on
         answer = f"{type(error).__name__}: {error}"
     if isinstance(answer, str):
@@ -175,8 +182,8 @@ def _teach(folder: Path, teaching: Teaching, connection: Connection) -> None:
         connection.send(answer)
 
 
-def _lesson(folder: Path, place: Path, teaching: Teaching) -> str | tuple[str, str]:
-    """A rule's name and text, or why there is none."""
+def teach_graph(folder: Path, place: Path, teaching: Teaching) -> str | tuple[str, str]:
+    """A lesson of a finding whose program is a graph."""
     from reprise.distill.distilling import distill_subject
     from reprise.distill.reduce import Budget
     from reprise.distill.subject import read_subject
@@ -191,10 +198,15 @@ def _lesson(folder: Path, place: Path, teaching: Teaching) -> str | tuple[str, s
         limits=teaching.limits,
         budget=Budget(seconds=teaching.seconds),
         seed=teaching.seed,
-        name=f"learned_{int(folder.name):06d}",
+        name=lesson_name(folder),
         against=Against(None, teaching.neighbours),
     )
     if made.discarded:
         assert made.tightened is not None
         return f"the rule was discarded: {made.tightened.reason}"
     return made.draft.name, made.text
+
+
+def lesson_name(folder: Path) -> str:
+    """The name of the rule that is learned from a finding."""
+    return f"learned_{int(folder.name):06d}"

@@ -9,26 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reprise.campaign.bench import Examination, Fuzzing
+from reprise.campaign.learned import LearnedRule
 from reprise.campaign.open import Request, run_info
 from reprise.campaign.records import RunInfo
-from reprise.einsum.filing import KnownKernels, bug_files, bug_rules
+from reprise.einsum.filing import KernelBugs, KnownKernels, bug_files, bug_rules
 from reprise.einsum.findings import kernel_files
 from reprise.einsum.kernel import Kernel
-from reprise.einsum.oracle import KernelJudging
+from reprise.einsum.oracle import KernelJudging, KernelOracle
 from reprise.einsum.self_check import self_check
-from reprise.einsum.testing import KernelTest, TestRequest, kernel_options
+from reprise.einsum.testing import KernelTest, KernelTests, TestRequest, kernel_options
 from reprise.einsum.translate.backends import BACKENDS
 from reprise.einsum.translate.script import Untranslatable, function, script
 from reprise.einsum.validity import load_kernel_rules
 from reprise.patterns.check import UsageError
 from reprise.targets.discover import Target
-from reprise.targets.process import Limits, TargetProcess
+from reprise.targets.process import Jobs, Limits, TargetProcess
 
 
 class Kernels:
     """Kernels with their variants, to a campaign: see :class:`reprise.campaign.bench.Kind`."""
 
     def __init__(self, target: Target) -> None:
+        self._target = target.name
         self._translator = BACKENDS[target.name].translator
 
     def refusal(self, program: KernelTest, /) -> str | None:
@@ -58,6 +60,15 @@ class Kernels:
         shown: Sequence[Kernel] | None = examination.shown
         return shown or (program.kernel,)
 
+    def learn(self, source: KernelTests, rule: LearnedRule, /) -> KernelBugs:
+        """The rule is a deny rule about kernels: one more that the generator keeps to."""
+        source.learn((rule.path,))
+        return KnownKernels(self._target, (rule.path,))()
+
+    def smaller(self, examination: Examination, process: Jobs, /) -> Examination:
+        """A crash on a smaller kernel."""
+        return KernelOracle(BACKENDS[self._target]).smaller(examination, process)
+
 
 def describe_kernels(
     request: Request,
@@ -76,8 +87,6 @@ def describe_kernels(
         raise UsageError(
             f"{target.file}: nothing is known of {target.name}: kernels are for {known}"
         )
-    if request.learn:
-        raise UsageError("--learn is about graphs: nothing is learned from kernels yet")
     options = kernel_options(target.name, request.generation)
     filing = bug_files(target.name, request.rules)
     steering = tuple(request.steer) or filing

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from reprise.einsum.options import Budget
 
-_CHOICES, _BEGUN = 150, 4
+_CHOICES, _BEGUN = 60, 2
 """Values that are tried before a search is given up, and how many searches are begun."""
 _WIDE = 40
 """Of more values than this that an extent may have, some are tried only."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -69,14 +69,24 @@ class TestRequest:
 
 
 class KernelTests:
-    """The tests of a request: number ``index`` does not depend on any other."""
+    """The tests of a request: number ``index`` depends on no other, but on what was learned."""
 
     def __init__(self, request: TestRequest) -> None:
         self.request = request
-        bugs = request.bugs if request.guided else ()
-        rules = load_kernel_rules(bugs)
-        options = replace(request.options, targets=BACKENDS[request.target].aims)
-        self.validity = _Counting(rules, options.settings, bug_rules(rules, bugs))
+        self._bugs: tuple[Path, ...] = request.bugs if request.guided else ()
+        self._start()
+
+    def learn(self, files: Sequence[Path]) -> None:
+        """Steer around the bugs of these rules too, from the next test on."""
+        self._bugs = (*self._bugs, *files)
+        self._start()
+
+    def _start(self) -> None:
+        """Make the generator, under the rules that are known now."""
+        rules = load_kernel_rules(self._bugs)
+        aims = BACKENDS[self.request.target].aims
+        options = replace(self.request.options, targets=aims)
+        self.validity = _Counting(rules, options.settings, bug_rules(rules, self._bugs))
         self.grower = Grower(options, self.validity)
 
     def program(self, index: int, /) -> MadeTest:

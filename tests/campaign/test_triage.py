@@ -71,7 +71,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory, rules: Path) -> Path:
     writer = RunWriter.create(path, run_info)
     try:
         for tested in bench.run(range(len(TEXTS))):
-            confirmation = bench.confirm(tested, 1)
+            confirmation, _ = bench.confirm(tested, 1)
             files = finding_files(tested, run_info, target, confirmation)
             writer.add(tested.record, files, confirmation)
         writer.commit()

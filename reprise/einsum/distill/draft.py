@@ -141,7 +141,9 @@ class Draft:
         ]
         bound = {v for c in self.conditions if c.positive for v in c.variables}
         body += [f"extent({index}, _)" for index in self.indices if index not in bound]
-        return body + conditions or ["operand(_, _, _)"]
+        if not body and not any(c.positive for c in self.conditions):
+            body = ["output_tensor(_)"]  # nothing is said of what is no kernel yet
+        return body + conditions
 
 
 def _shortest(conditions: Sequence[Condition]) -> list[Condition]:

@@ -36,6 +36,8 @@ FIRST = (
 matter least, so that the kernels that are asked about later vary in it too; and of what says much
 the same, the special before the plain: it is the plain that shall stay."""
 
+_CHECKS = 3
+"""How often fresh kernels may add something after which all is gone through once more."""
 _SEARCHES = 2
 """How often a kernel is looked for before there seems to be none."""
 _TRIES, _STRAIGHT = 160, 80
@@ -88,15 +90,25 @@ class Generaliser:
             for dimension in self._dimensions():
                 self._leave_out(dimension)
             self._leave_out_variables()
-            for condition in sorted(self.draft.conditions, key=lambda c: -c.weight):
-                self._try("once more", [condition])
-            self._leave_out_variables()
-            self._check_fresh()
+            for _ in range(_CHECKS):
+                self.once_more()
+                if not self._check_fresh():
+                    break
             self.record.complete = True
         finally:
             self.record.asked = self.asker.asked
             self.record.runs = self.asker.runs
             self.record.seconds = self.asker.seconds
+
+    def once_more(self, is_fine: Callable[[Draft], bool] = lambda draft: True) -> None:
+        """Leave out what stayed in only for what has been left out, or been added, since; of what
+        is left then, only what ``is_fine``."""
+        for condition in sorted(self.draft.conditions, key=lambda c: -c.weight):
+            if is_fine(self.draft.without(condition)):
+                self._try("once more", [condition])
+        for name in (*reversed(self.draft.indices), *reversed(self.draft.operands)):
+            if is_fine(self.draft.without_variable(name)):
+                self._leave_out_variable(name)
 
     def _dimensions(self) -> list[str]:
         found = dict.fromkeys(c.dimension for c in self.draft.conditions)
@@ -117,10 +129,13 @@ class Generaliser:
         """Indices and operands of which nothing needs to be said, or nothing but that they are
         there."""
         for name in (*reversed(self.draft.indices), *reversed(self.draft.operands)):
-            said = [c for c in self.draft.conditions if name in c.variables]
-            smaller = self.draft.without_variable(name)
-            if smaller.operands or smaller.conditions:
-                self._try(f"variable {name}", said, smaller)
+            self._leave_out_variable(name)
+
+    def _leave_out_variable(self, name: str) -> None:
+        said = [c for c in self.draft.conditions if name in c.variables]
+        smaller = self.draft.without_variable(name)
+        if smaller.operands or smaller.conditions:
+            self._try(f"variable {name}", said, smaller)
 
     def _try(
         self, dimension: str, group: Sequence[Condition], smaller: Draft | None = None
@@ -199,8 +214,8 @@ class Generaliser:
         if not made:
             return True, "the rest implies it"
         if not yes:
-            return True, "without it, the target takes no kernel"
-        return True, "the few that the target takes trigger without it"
+            return True, "without it, no kernel says anything"
+        return True, "the few that say anything trigger without it"
 
     # --- kernels ---------------------------------------------------------------------------------
 
@@ -272,8 +287,10 @@ class Generaliser:
 
     # --- the last check --------------------------------------------------------------------------
 
-    def _check_fresh(self) -> None:
-        """Add back what tells fresh kernels that pass from all that trigger, until none passes."""
+    def _check_fresh(self) -> bool:
+        """Add back what tells fresh kernels that pass from all that trigger, until none passes;
+        whether anything was added."""
+        changed = False
         for _ in range(len(self.all)):
             self._tell("fresh kernels")
             asked = self.asker.ask(self.fresh(self.draft, self.effort.fresh))
@@ -282,15 +299,16 @@ class Generaliser:
             no = [View(one.kernel) for one in asked if one.answer is Answer.NO]
             self.record.fresh = (yes + len(no), yes)
             if not no:
-                return
+                return changed
             added = self._separating(self.draft, no, self.all)
             text = "nothing" if added is None else added.text
             why = f"{len(no)} of {yes + len(no)} fresh kernels pass"
             self.record.add("fresh kernels", "", text, asked, added is not None, why)
             if added is None:
-                return
-            self.draft = self.draft.with_(added)
+                return changed
+            self.draft, changed = self.draft.with_(added), True
             self.record.reasons[added] = f"tells {len(no)} kernels that pass from all that trigger"
+        return changed
 
     def _separating(
         self, draft: Draft, passing: Sequence[View], among: Sequence[Condition]

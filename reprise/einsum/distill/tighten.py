@@ -15,7 +15,7 @@ from itertools import islice
 from random import Random
 
 from reprise.campaign.metrics import rate
-from reprise.distill.asking import Answer
+from reprise.distill.asking import Answer, Spent
 from reprise.distill.tighten import ROUNDS, Round, Score, Tightened
 from reprise.einsum.distill.conditions import Condition
 from reprise.einsum.distill.draft import Draft
@@ -55,6 +55,8 @@ def tightened(work: Generaliser, count: int) -> Tightened[Draft, Condition]:
     while True:
         false = [view for view, fails in held.learn if not fails and draft.matches(view)]
         if not false:
+            if rounds:
+                draft = _relaxed(work, draft, held)
             return Tightened(draft, tuple(rounds), before, _score(draft, held))
         told = counted(len(false), "false match")
         if len(rounds) == ROUNDS:
@@ -72,6 +74,20 @@ def tightened(work: Generaliser, count: int) -> Tightened[Draft, Condition]:
         else:
             reason = f"nothing tells {told} from the triggers"
             return Tightened(None, tuple(rounds), before, before, reason)
+
+
+def _relaxed(work: Generaliser, draft: Draft, held: Held) -> Draft:
+    """A tightened draft without what only stood in for what has been added, as long as none of the
+    kernels that pass is matched."""
+    passing = [view for view, fails in held.learn if not fails]
+    earlier, work.draft = work.draft, draft
+    try:
+        work.once_more(lambda one: not any(one.matches(view) for view in passing))
+        return work.draft
+    except Spent:
+        return draft
+    finally:
+        work.draft = earlier
 
 
 def _separating(

@@ -12,13 +12,17 @@ from random import Random
 from threading import Lock
 from typing import Protocol
 
+import numpy as np
+
 from reprise.distill.asking import INPUTS, Answer, Spent
 from reprise.distill.memory import Memory
 from reprise.distill.reduce import Budget
 from reprise.distill.trials import Shown
+from reprise.einsum.data import materialise
 from reprise.einsum.distill.walk import redrawn
 from reprise.einsum.json_form import dumps
 from reprise.einsum.kernel import Kernel
+from reprise.einsum.reference import reference
 from reprise.einsum.symptom import Symptom, symptom_of
 from reprise.einsum.translate.backends import BACKENDS
 from reprise.oracle.verdict import Verdict
@@ -106,6 +110,8 @@ class KernelTrials:
         if known is not None:
             return Shown(known[0])
         found = self._shown(self.symptom(kernel))
+        if found is Shown.NOTHING and self.values_matter and is_vacuous(kernel):
+            found = Shown.UNDECIDED
         with self._lock:
             if self.memory is not None:
                 self.memory.put(key, found.value, 1)
@@ -123,6 +129,11 @@ class KernelTrials:
 def kernel_key(kernel: Kernel) -> str:
     """Of all that the target sees."""
     return hashlib.sha256(dumps(kernel).encode()).hexdigest()[:_KEY]
+
+
+def is_vacuous(kernel: Kernel) -> bool:
+    """Whether zeros are all that a kernel should compute: that it does so says little."""
+    return not np.any(reference(kernel, materialise(kernel)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +209,7 @@ class Asker:
         known = self._known.get(key)
         if known is not None:
             return known
-        tried = kernel
+        tried, decided = kernel, False
         for attempt in range(INPUTS if self.trials.values_matter else 1):
             tried = redrawn(kernel, Random(f"{key}/{attempt}")) if attempt else kernel
             match self.trials.shown(tried):
@@ -208,7 +219,9 @@ class Asker:
                     return Asked(tried, Answer.UNUSABLE, key, otherwise=True)
                 case Shown.INVALID:
                     return Asked(tried, Answer.UNUSABLE, key)
-        return Asked(kernel, Answer.NO, key)
+                case Shown.NOTHING:
+                    decided = True
+        return Asked(kernel, Answer.NO if decided else Answer.UNUSABLE, key)
 
     def _check_budget(self) -> None:
         runs, seconds = self.budget.runs, self.budget.seconds
