@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
@@ -50,26 +50,31 @@ def refused(made: Hypothesis, cases: Sequence[Example]) -> int:
     What element types and how large numbers an attribute may hold is not asked: that a generator
     keeps to small ones is no fault. Nor are examples with what the signature does without.
     """
-    forms = [v for case in cases if (v := made.values(_trial(made, case))) is not None]
+    trials = [as_trial(made.raw, case, made.stored) for case in cases]
+    forms = [values for trial in trials if (values := made.values(trial)) is not None]
     if any(all(condition.may_hold(values) for condition in made.conditions) for values in forms):
         return 0
     return len(forms)
 
 
-def _trial(made: Hypothesis, case: Example) -> Trial:
-    """An example as a trial: operands that are stored become attributes."""
+def as_trial(raw: Raw, case: Example, stored: Collection[str]) -> Trial:
+    """An example as a trial: operands that are ``stored`` become attributes."""
     shapes: list[tuple[int, ...] | None] = []
+    dtypes: dict[str, str] = {}
     attributes = dict(case.attributes)
-    for operand, value in zip_longest(made.raw.operands, case.values):
+    for operand, value in zip_longest(raw.operands, case.values):
         if operand is None or value is None:
             shapes.append(None)
-        elif operand.name in made.stored and value.size <= MOST_STORED:
+        elif operand.name in stored and value.size <= MOST_STORED:
             items = value.tolist()
             attributes[operand.name] = tuple(items) if value.ndim else items
             shapes.append(None)
         else:
             shapes.append(value.shape)
-    return Trial(tuple(shapes), (), tuple(sorted(attributes.items())))
+            if operand.dtype in raw.dtypes:
+                dtypes[operand.dtype] = "string" if value.dtype.kind in "OU" else value.dtype.name
+    given = tuple(sorted(attributes.items()))
+    return Trial(tuple(shapes), tuple(sorted(dtypes.items())), given)
 
 
 @cache

@@ -38,7 +38,7 @@ _LEAST = 8
 
 def first_hypothesis(raw: Raw, found: Found, oracle: Oracle) -> Hypothesis:
     """What held in all accepted applications."""
-    made = Hypothesis(raw)
+    made = Hypothesis(raw, tied=found.tied)
     accepted = found.accepted
     letters = _names(raw)
     ranks: list[Condition] = []
@@ -264,7 +264,8 @@ def _candidates(made: Hypothesis) -> Iterator[tuple[str, list[Term]]]:
             continue
         for name in layout.variables:
             base = [*extents, *items, *(t for s in splats for t in _extents_of(s))]
-            yield name, [*_constants(), *base, *_combined(base, integers)]
+            terms = [*_constants(), *base, *_combined(base, integers)]
+            yield name, [*terms, *integers, *_tied(base, integers)] if made.tied else terms
             extents.append(Term(name, 1, _reader(name)))
     fixed = [len(layout.variables) for layout in made.layouts.values() if not layout.splat][:1]
     for name in [
@@ -346,12 +347,33 @@ def _combined(base: Sequence[Term], integers: Sequence[Term]) -> Iterator[Term]:
                 )
 
 
-def _quotient(a: Term, g: Term, v: Values) -> int:
-    value, by = a.value(v), g.value(v)
+def _tied(base: Sequence[Term], integers: Sequence[Term]) -> Iterator[Term]:
+    """What numbers of heads and groups make of extents."""
+    for g in integers:
+        for a in base:
+            for h in integers:
+                if h is not g:
+                    yield Term(
+                        f"{a.text} * {g.text} / {h.text}",
+                        5,
+                        lambda v, a=a, g=g, h=h: _shared(a.value(v) * g.value(v), h.value(v)),  # type: ignore[misc]
+                    )
+        for a, b in combinations(base, 2):
+            yield Term(
+                f"{g.text} * {a.text} * {b.text}",
+                5,
+                lambda v, a=a, b=b, g=g: g.value(v) * a.value(v) * b.value(v),  # type: ignore[misc]
+            )
+
+
+def _shared(value: int, by: int) -> int:
     if by == 0 or value % by:
         raise ZeroDivisionError
-    result: int = value // by
-    return result
+    return value // by
+
+
+def _quotient(a: Term, g: Term, v: Values) -> int:
+    return _shared(a.value(v), g.value(v))
 
 
 def _lengths(
@@ -402,9 +424,14 @@ def conditions(made: Hypothesis) -> Iterator[Condition]:
     for name, type in made.stored.items():
         if type == "ints":
             yield from _ones(variable(name))
+    extents = [v for layout in made.layouts.values() if not layout.splat for v in layout.variables]
     for attribute in made.raw.attributes:
         if attribute.name in made.attributes and attribute.type == "int":
             yield from _bounds_of(variable(attribute.name))
+            if made.tied and not made.attributes[attribute.name].axis:
+                yield from (_divided(extent, variable(attribute.name)) for extent in extents)
+        elif made.tied and attribute.name in made.attributes and attribute.type == "sym":
+            yield from (_word_is(variable(attribute.name), word) for word in attribute.choices)
 
 
 def _is_splat(made: Hypothesis, name: str) -> bool:
@@ -420,6 +447,17 @@ def _divides(target: str, term: Term) -> Condition:
     """The earlier extent is a multiple of the later one."""
     text = f"{term.text} % {target} == 0"
     return Condition(text, lambda v: term.value(v) % v[target] == 0, of=text, size=term.size + 2)
+
+
+def _word_is(name: str, word: str) -> Condition:
+    text = f'{name} == "{word}"'
+    return Condition(text, lambda v: v[name] == word, of=text)
+
+
+def _divided(extent: str, number: str) -> Condition:
+    """The extent is a multiple of an attribute: of a number of groups or heads."""
+    text = f"{extent} % {number} == 0"
+    return Condition(text, lambda v: v[extent] % v[number] == 0, of=text, size=3)
 
 
 def _rank_is(name: str, rank: int) -> Condition:

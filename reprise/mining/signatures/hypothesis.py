@@ -87,7 +87,8 @@ class Domain:
 @dataclass(slots=True)
 class Hypothesis:
     """A signature in the making. ``left_out``: attributes and optional operands that it does
-    without, and why; ``kinds``: what values integer operands demand."""
+    without, and why; ``kinds``: what values integer operands demand; ``tied``: look for what ties
+    extents to each other by products, quotients and words, too, which takes longer."""
 
     raw: Raw
     layouts: dict[int, Layout] = field(default_factory=dict)
@@ -99,6 +100,7 @@ class Hypothesis:
     kinds: dict[int, str] = field(default_factory=dict)
     evidence: str = ""
     results: list[str] | None = None
+    tied: bool = False
 
     # --- values ----------------------------------------------------------------------------------
 

@@ -20,9 +20,9 @@ from reprise.lang.parse import parse_file
 from reprise.mining.signatures.examples import examples, refused
 from reprise.mining.signatures.fit import ResultShape, first_hypothesis, result_shapes
 from reprise.mining.signatures.hypothesis import Hypothesis
-from reprise.mining.signatures.reading import Unusable, in_uir, read
+from reprise.mining.signatures.reading import Raw, Unusable, in_uir, read
 from reprise.mining.signatures.refine import Measured, measure, refine
-from reprise.mining.signatures.search import Effort, Found, search
+from reprise.mining.signatures.search import Effort, Found, Starts, search
 from reprise.mining.signatures.trial import Oracle, Trial
 from reprise.uir.graph import TensorType
 
@@ -93,14 +93,33 @@ def declarations(path: Path) -> list[ast.OpDecl]:
 
 
 def learn(decl: ast.OpDecl, seed: int = 0, effort: Effort | None = None) -> Learned | Skipped:
-    """One operator. Same seed, same answer."""
+    """One operator: by a scan; if that is not enough, from ONNX's own examples; then by a longer
+    scan. Same seed, same answer."""
     op = decl.name.text
     try:
         raw = read(decl)
     except Unusable as error:
         return Skipped(op, str(error))
+    effort, cases = effort or Effort(), examples(raw)
+    quick = replace(effort, second=0) if cases else effort
+    attempts: list[tuple[Effort, Starts | None]] = [(quick, None)]
+    if cases:
+        attempts += [(effort, Starts(cases, plain)) for plain in (False, True)] + [(effort, None)]
+    answer: Learned | Skipped | None = None
+    for how, starts in attempts:
+        answer = _learn(raw, seed, how, starts)
+        if isinstance(answer, Learned):
+            break
+    assert answer is not None
+    return answer
+
+
+def _learn(raw: Raw, seed: int, effort: Effort, starts: Starts | None) -> Learned | Skipped:
+    """Search, hypothesis, refinement, measurement."""
+    op = raw.name
     oracle = Oracle(raw, seed)
-    found = search(raw, oracle, Random(f"{seed}/{op}"), effort or Effort())
+    oracle.asks_function = starts is not None
+    found = search(raw, oracle, Random(f"{seed}/{op}"), effort, starts)
     if not oracle.runs:
         return Skipped(op, "onnx's reference evaluator does not run it: nothing tells valid values")
     if len(found.accepted) < 20:
@@ -123,7 +142,7 @@ def learn(decl: ast.OpDecl, seed: int = 0, effort: Effort | None = None) -> Lear
         return Skipped(op, f"of {len(last.samples)} applications drawn, {last.accepted} were valid")
     return Learned(
         op,
-        made.text(_notes(made, last, oracle)),
+        made.text(_notes(made, last, oracle, starts)),
         last.accepted,
         len(last.samples),
         oracle.asked,
@@ -157,9 +176,14 @@ def _result_shapes(made: Hypothesis, found: Found, oracle: Oracle) -> list[Resul
     return shapes
 
 
-def _notes(made: Hypothesis, last: Measured, oracle: Oracle) -> tuple[str, ...]:
+def _notes(
+    made: Hypothesis, last: Measured, oracle: Oracle, starts: Starts | None
+) -> tuple[str, ...]:
     """The evidence, as lines of documentation."""
-    notes = [
+    notes = (
+        [] if starts is None else ["Learned from ONNX's own examples: scanning found too little."]
+    )
+    notes += [
         f"Probed: {oracle.asked} applications asked of ONNX; of {len(last.samples)} drawn from "
         f"this signature, {last.accepted} accepted."
     ]

@@ -29,6 +29,8 @@ again."""
 _ROUNDS = 8
 _DRAWN = 150
 _LEAST = 5
+_LEAST_TIED = 40
+"""Where several conditions are missing at once, a handful of lucky draws tells nothing."""
 _GAIN = 0.05
 _CHOICES = 4
 
@@ -139,8 +141,12 @@ def _stricter(made: Hypothesis, measured: Measured, known: Sequence[Values]) -> 
     ones, the best first."""
     good = [s.values for s in measured.samples if s.accepted]
     bad = [s.values for s in measured.samples if not s.accepted]
-    if len(good) < _LEAST:  # too few to learn from: those of the search stand in for them
-        good = [*good, *known[: max(20, len(bad) // 2)]]
+    if len(good) < (_LEAST_TIED if made.tied else _LEAST):
+        # Too few to learn from: those of the search stand in for them.
+        wanted = max(20, len(bad) // 2)
+        # Of what began with examples, the first few are all like these.
+        step = max(1, len(known) // wanted) if made.tied else 1
+        good = [*good, *known[::step][:wanted]]
     if not good:
         return []
     base = len(good) / (len(good) + len(bad))

@@ -16,6 +16,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
+from reprise.mining.signatures.examples import Example, as_trial
 from reprise.mining.signatures.reading import PROBED, Raw, RawAttribute
 from reprise.mining.signatures.trial import Oracle, Trial
 from reprise.uir.graph import Attribute
@@ -43,26 +44,66 @@ class Effort:
 @dataclass(slots=True)
 class Found:
     """What the search has come to: accepted applications, in the order in which they were found,
-    and for each attribute the values that were refused in applications otherwise accepted."""
+    and for each attribute the values that were refused in applications otherwise accepted.
+    ``tied``: it began with examples, whose extents are tied to each other in ways that small ones
+    are not."""
 
     accepted: list[Trial] = field(default_factory=list)
     refused: dict[str, set[Attribute]] = field(default_factory=dict)
     stored: tuple[str, ...] = ()
+    tied: bool = False
 
 
-def search(raw: Raw, oracle: Oracle, rng: Random, effort: Effort) -> Found:
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Examples to walk from instead of scanning. ``plain``: without the optional attributes that
+    are lists, and never giving any: windows with strides and pads have extents that no one
+    equation describes."""
+
+    examples: Sequence[Example]
+    plain: bool = False
+
+
+def search(
+    raw: Raw, oracle: Oracle, rng: Random, effort: Effort, starts: Starts | None = None
+) -> Found:
     """Accepted applications of one operator; none if ONNX accepted nothing that was tried."""
-    return _Search(raw, oracle, rng, effort).run()
+    made = _Search(raw, oracle, rng, effort, plain=starts is not None and starts.plain)
+    return made.run() if starts is None else made.run_from(starts.examples)
 
 
 class _Search:
-    def __init__(self, raw: Raw, oracle: Oracle, rng: Random, effort: Effort) -> None:
+    def __init__(
+        self, raw: Raw, oracle: Oracle, rng: Random, effort: Effort, *, plain: bool = False
+    ) -> None:
         self.raw = raw
         self.oracle = oracle
         self.rng = rng
         self.effort = effort
         self.found = Found()
         self.stored: tuple[int, ...] = ()
+        self.attributes = [
+            a for a in raw.attributes if a.required or not (plain and a.type in ("ints", "floats"))
+        ]
+
+    def run_from(self, examples: Sequence[Example]) -> Found:
+        """Walk from the examples that are accepted; operands that hold integers are stored only
+        if none is accepted otherwise."""
+        self.found.tied = True
+        raw, allowed = self.raw, {a.name for a in self.attributes}
+        integers = [i for i in range(len(raw.operands)) if self._may_be_stored(i)]
+        for stored in _subsets(integers):
+            self.stored = stored
+            names = {raw.operands[i].name for i in stored}
+            for case in examples:
+                trial = as_trial(raw, case, names)
+                for attribute in raw.attributes:
+                    if attribute.name not in allowed:
+                        trial = trial.with_attribute(attribute.name, None)
+                self._try(trial)
+            if self.found.accepted:
+                break
+        return self._finished()
 
     def run(self) -> Found:
         required = [i for i, o in enumerate(self.raw.operands) if not o.optional]
@@ -74,7 +115,11 @@ class _Search:
             if self.found.accepted:
                 break
         else:
-            self._look_again(required, integers)
+            if self.effort.second:
+                self._look_again(required, integers)
+        return self._finished()
+
+    def _finished(self) -> Found:
         self.found.stored = tuple(self.raw.operands[i].name for i in self.stored)
         if self.found.accepted:
             self._walk()
@@ -155,7 +200,7 @@ class _Search:
     def _attributes(self) -> tuple[tuple[str, Attribute], ...]:
         """The attributes that must be there, and the operands that are stored."""
         chosen: dict[str, Attribute] = {}
-        for attribute in self.raw.attributes:
+        for attribute in self.attributes:
             if attribute.required:
                 value = self._value(attribute, (1, 1, 1, 2, 2, 2))
                 if value is not None:
@@ -170,7 +215,7 @@ class _Search:
         for _ in self.raw.operands:
             if rng.random() < 0.6:
                 trial = self._optional(trial)
-        for attribute in self.raw.attributes:
+        for attribute in self.attributes:
             if not attribute.required and rng.random() < 0.4:
                 value = self._value(attribute, self._numbers(trial))
                 trial = trial.with_attribute(attribute.name, value)
@@ -235,6 +280,8 @@ class _Search:
     def _changed(self, trial: Trial) -> tuple[Trial, str | None]:
         """One change, and the attribute that it is about, if it is."""
         rng = self.rng
+        if self.found.tied and rng.random() < 0.3:
+            return self._extents_together(trial), None
         dice = rng.random()
         if dice < 0.35:
             return self._extent_everywhere(trial), None
@@ -274,6 +321,18 @@ class _Search:
             trial.dtypes,
             tuple((name, swap(value)) for name, value in trial.attributes),
         )
+
+    def _extents_together(self, trial: Trial) -> Trial:
+        """Two or three extents larger or smaller by the same, or twice as large: of examples the
+        extents are far apart, and tied to each other by sums and products."""
+        rng = self.rng
+        places = [(i, j) for i, s in enumerate(trial.shapes) if s for j in range(len(s))]
+        step, twice = rng.choice((-1, 1, 1, 2)), rng.random() < 0.3
+        for i, j in rng.sample(places, min(len(places), rng.choice((2, 2, 3)))):
+            shape = list(trial.shapes[i] or ())
+            shape[j] = 2 * shape[j] if twice else max(1, shape[j] + step)
+            trial = trial.with_shape(i, tuple(shape))
+        return trial
 
     def _one_extent(self, trial: Trial) -> Trial:
         rng = self.rng
@@ -343,7 +402,7 @@ class _Search:
         rng = self.rng
         near = [n for n in self._numbers(trial) if 0 <= n <= 12]
         stored = [o.name for o in self.raw.operands if trial.attribute(o.name) is not None]
-        names: list[RawAttribute | str] = [*self.raw.attributes, *stored]
+        names: list[RawAttribute | str] = [*self.attributes, *stored]
         if not names:
             return trial, None
         chosen = rng.choice(names)

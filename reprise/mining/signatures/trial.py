@@ -1,7 +1,8 @@
 """One application on trial, and who decides whether it is valid.
 
 The judge is ONNX: its strict shape inference, and its reference evaluator, which must run the
-application and give results of the types that were inferred. Neither is written by us.
+application and give results of the types that were inferred; if asked, also the function of other
+operators by which ONNX defines it. None is written by us.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class Oracle:
     """ONNX on trials of one operator. ``asked`` and ``accepted`` count; answers are kept.
 
     ``runs``: whether the reference evaluator knows the operator at all; ``inferred``: the ranks of
-    operands that inference, at least, has accepted; ``expected``: if given, what results must
+    operands that inference, at least, has accepted; ``asks_function``: whether to hold a trial
+    against the function that defines the operator, too; ``expected``: if given, what results must
     look like besides.
     """
 
@@ -96,6 +98,7 @@ class Oracle:
         self.infers = bool(raw.schema.has_type_and_shape_inference_function)
         self.kinds: dict[int, str] = {}
         self.runs = True
+        self.asks_function = False
         self.expected: Callable[[Trial, Sequence[TensorType]], bool] | None = None
         self.asked = 0
         self.inferred: set[tuple[int | None, ...]] = set()
@@ -140,6 +143,7 @@ class Oracle:
         if not self.infers:
             types = made
         agree = [t.shape == m.shape for t, m in zip(types, made, strict=True)]
+        agree.append(self._function_agrees(trial, operands, types, kinds))
         if self.expected is not None and not self.expected(trial, types):
             return None
         return types if all(agree) else None
@@ -150,15 +154,9 @@ class Oracle:
         """What the reference evaluator gives on values of these kinds; None if it raises."""
         from onnx.reference import ReferenceEvaluator
 
-        rng = Random(f"{self.seed}/{trial}")
-        inputs: dict[str, Array] = {}
-        for i, type in enumerate(operands):
-            if type is None:
-                continue
-            value = _values(rng, type, kinds.get(i, "zero"), trial)
-            if value is None:
-                return None
-            inputs[f"x{i}"] = value
+        inputs = self._inputs(trial, operands, kinds)
+        if inputs is None:
+            return None
         # The reference is numpy written for clarity: it raises whatever comes.
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -170,6 +168,45 @@ class Oracle:
         if not all(isinstance(a, np.ndarray | np.generic) for a in arrays):
             return None
         return [np.asarray(a) for a in arrays]
+
+    def _inputs(
+        self, trial: Trial, operands: Any, kinds: Mapping[int, str]
+    ) -> dict[str, Array] | None:
+        """Values for the operands; None if some operand can have none of its kind."""
+        rng = Random(f"{self.seed}/{trial}")
+        inputs: dict[str, Array] = {}
+        for i, type in enumerate(operands):
+            if type is not None:
+                value = _values(rng, type, kinds.get(i, "zero"), trial)
+                if value is None:
+                    return None
+                inputs[f"x{i}"] = value
+        return inputs
+
+    def _function_agrees(
+        self, trial: Trial, operands: Any, types: Sequence[TensorType], kinds: Mapping[int, str]
+    ) -> bool:
+        """Whether the function that defines the operator, if one does, gives these types as well:
+        some kernels of the reference broadcast what the definition does not."""
+        from onnx import inliner
+
+        schema, raw = self.raw.schema, self.raw
+        defined = schema.has_function or schema.has_context_dependent_function  # type: ignore[attr-defined]
+        if not (self.asks_function and defined):
+            return True
+        model = model_of(raw.name, operands, dict(trial.attributes), raw.opset, types)
+        assert model is not None
+        wanted = [(schema.domain, schema.name)]
+        try:
+            expanded = inliner.inline_selected_functions(
+                model, wanted, exclude=False, inline_schema_functions=True
+            )
+        except Exception:  # the bindings raise several classes without a common base
+            return True
+        if any(node.op_type == schema.name for node in expanded.graph.node):
+            return True  # no function for these types
+        arrays = self._run(trial, operands, expanded, kinds)
+        return arrays is not None and [a.shape for a in arrays] == [t.shape for t in types]
 
 
 def _dtype(array: Array) -> str | None:

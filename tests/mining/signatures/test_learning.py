@@ -38,6 +38,16 @@ op onnx.HannWindow(size: T1[...]) -> T2[...] {
     where T1 in {int32, int64}, T2 in {float32, float64}
 }
 """
+CROSS_ENTROPY = """
+op onnx.SoftmaxCrossEntropyLoss(
+    scores: T[...], labels: Tind[...], weights?: T[...]
+) -> output: T[...], log_prob: T[...] {
+    category mined
+    attr ignore_index: int = absent
+    attr reduction: sym = "mean"
+    where T in {float32, float64}, Tind in {int32, int64}
+}
+"""
 QUICK = Effort(trials=1500, steps=1500, enough=150)
 
 
@@ -65,6 +75,13 @@ def test_extents_that_must_agree_and_indices_into_an_axis() -> None:
     assert "drop(" in text  # the target has the scores' shape without the axis of classes
     assert 'demands(onnx.NegativeLogLikelihoodLoss, 1, "channel_index").' in text
     assert '{"mean", "none", "sum"}' in text
+
+
+@pytest.mark.slow
+def test_where_a_scan_finds_what_examples_contradict_the_search_begins_with_these() -> None:
+    text = learned(CROSS_ENTROPY).text
+    assert "Learned from ONNX's own examples" in text
+    assert "drop(" in text  # not labels of any shape, which the reference's kernel takes
 
 
 def test_a_flag_is_zero_or_one() -> None:
