@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import shape_inference
+from onnx.reference import ReferenceEvaluator
 
+from reprise.campaign.reach import Reaching
 from reprise.campaign.source import SourceRequest, open_source
 from reprise.data import data_path
 from reprise.facts.onnx_apply import is_foreign
 from reprise.lower.lowering import lowering, refusal
+from reprise.lower.onnx import to_onnx
+from reprise.solve.signatures import Signatures
 from reprise.synth.generator import Generator
-from reprise.synth.options import Options
+from reprise.synth.options import ON_REQUEST, Options
 from reprise.uir.text import parse_uir, print_uir
 
 MINED = data_path("rules") / "mining" / "onnx.rules"
@@ -74,8 +79,6 @@ def test_same_seed_same_programs(crop: Path) -> None:
 
 
 def test_the_text_of_a_program_is_read_without_the_signature(crop: Path) -> None:
-    from reprise.solve.signatures import Signatures
-
     graph = source(crop).program(1).program.graph
     text = print_uir(graph)
     assert print_uir(parse_uir(text, "program.uir", Signatures.load())) == text
@@ -101,3 +104,42 @@ def test_shipped_mined_operators_make_valid_models(target: str | None) -> None:
         onnx.checker.check_model(model, full_check=True)
         shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
     assert len(mined) >= 8
+
+
+@pytest.mark.slow
+def test_programs_have_190_of_onnx_operators() -> None:
+    files = [MINED, MINED.with_name("onnx_more.rules")]
+    found = Reaching(files, also=ON_REQUEST).count(programs=6)
+    assert len(found.reached) >= 190
+    assert found.of_domain("")[0] >= 180
+    every = {(s.domain, s.name) for s in onnx.defs.get_all_schemas() if not s.deprecated}
+    assert {*found.reached, *found.missing} == every and all(found.missing.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["onnx.rules", "onnx_more.rules"])
+def test_what_the_reference_can_run_has_the_types_that_programs_declare(file: str) -> None:
+    """Each operator of a shipped file alone: ONNX's checker and strict inference accept the model;
+    where the reference evaluator runs it, results have the declared shapes."""
+    path = MINED.with_name(file)
+    run = 0
+    for name in sorted(op for op in Signatures.load([path]) if is_foreign(op)):
+        options = Options(nodes=1, include=frozenset({name}), signatures=(str(path),))
+        generator = open_source(SourceRequest(1, options, lowerings=("onnx",), guided=False))
+        for index in range(4):
+            program = generator.program(index).program
+            assert program.graph.nodes, name
+            model = to_onnx(program.graph, value_info=True)
+            onnx.checker.check_model(model, full_check=True)
+            shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+            if "Optional" in name or "SequenceEmpty" in name:
+                continue  # the reference keeps an optional as a list, and divides by a length of 0
+            try:
+                with np.errstate(all="ignore"):
+                    results = ReferenceEvaluator(model).run(None, program.inputs)
+            except Exception:  # it lacks an operator or an element type, in classes of its own
+                continue
+            run += 1
+            for tensor, result in zip(program.graph.outputs, results, strict=True):
+                assert np.asarray(result).shape == tensor.type.shape, (name, index)
+    assert run >= 40
