@@ -73,6 +73,8 @@ def emit(block, node, operands):
     if op in ("argmin", "argmax"):
         # UIR has one axis; TVM reduces all of them to a scalar if none is given
         return getattr(R, op)(x, axis=a["axis"], keepdims=bool(a.get("keepdims")))
+    if op == "einsum":
+        return R.einsum(tuple(operands), a["equation"])
     if op == "identity":
         return x
     if op == "reciprocal":
