@@ -1,8 +1,9 @@
 """Einsum kernels: how many a second, and how many are valid, beside a grammar's.
 
-``python -m benchmarks.einsum [--count N] [--quick] [--json] [--python VENV/bin/python]`` generates N kernels
-with each of ours and strings with Grammarinator from grammars, all in one run, and holds every one
-against the same validator (``tests/einsum/validator.py``, which shares no code with either).
+``python -m benchmarks.einsum [--count N] [--quick] [--json] [--python VENV/bin/python]`` generates
+N kernels with each of ours and strings with Grammarinator from grammars, all in one run, and holds
+every one against the same validator (``tests/einsum/validator.py``, which shares no code with
+either).
 
 Seconds are of CPU, of one process. Ours are whole JSON kernels, with extents, formats and data; a
 grammar's are the bare statement (``ij,jk->ik``), so that its share of the work is smaller. *Valid*
