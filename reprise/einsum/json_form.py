@@ -48,11 +48,22 @@ def dumps(kernel: Kernel) -> str:
 def loads(line: str) -> Kernel:
     """Read what :func:`dumps` writes. Raises KernelError."""
     try:
-        return from_json(json.loads(line))
+        return from_json(decoded(line))
     except json.JSONDecodeError as error:
         raise KernelError(f"column {error.colno}: this is no JSON: {error.msg}") from error
+
+
+def decoded(text: str) -> Any:
+    """What a JSON text says. Raises json.JSONDecodeError, and KernelError for what is JSON and
+    cannot be held."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
     except RecursionError as error:
         raise KernelError("this JSON is nested too deeply") from error
+    except ValueError as error:  # a number of more than a few thousand digits
+        raise KernelError("this JSON has a number of too many digits") from error
 
 
 def read_lines(lines: Iterable[str]) -> Iterator[tuple[int, Kernel | KernelError]]:
@@ -169,14 +180,17 @@ def data_to_json(data: Data) -> dict[str, Any]:
 
 
 def data_from_json(value: Any) -> Data:
-    """Read a description of data that the schema allows."""
+    """Read a description of data that the schema allows. Raises KernelError."""
     edits = tuple(_read_edit(edit) for edit in value.get("edits", ()))
     match value["kind"]:
         case "computed":
             return Computed(value["output"])
         case "entries":
             coordinates = tuple(tuple(c) for c in value["coordinates"])
-            return Entries(coordinates, tuple(value["values"]), edits)
+            values = tuple(value["values"])
+            if len(coordinates) != len(values):
+                raise KernelError(f"{len(coordinates)} coordinates, but {len(values)} values")
+            return Entries(coordinates, values, edits)
         case _:
             return Drawn(
                 Structure(value["structure"]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reprise.einsum import tensure
-from reprise.einsum.json_form import from_json, read_lines
+from reprise.einsum.json_form import decoded, from_json, read_lines
 from reprise.einsum.kernel import Kernel, KernelError
 from reprise.einsum.text import parse
 
@@ -32,15 +32,15 @@ def kernels_in(path: Path) -> Iterator[tuple[int, Kernel | KernelError]]:
     """The kernels of a file, each with its line; for one that cannot be read, why.
 
     A ``.jsonl`` file has one on each line. A ``.json`` file is one document: a kernel, or kernels
-    in the form of TENSURE's artifact.
+    in the form of TENSURE's artifact. Bytes that are no UTF-8 are read as what no kernel has.
     """
     if path.suffix == ".jsonl":
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             yield from read_lines(file)
         return
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8", errors="replace")
     try:
-        document = json.loads(text)
+        document = decoded(text)
         if isinstance(document, dict) and "computations" in document:
             yield from ((1, kernel) for kernel in tensure.from_document(document, path.parent))
         else:

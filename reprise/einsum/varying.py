@@ -17,6 +17,9 @@ from reprise.einsum.settings import PERMISSIONS, Settings
 from reprise.einsum.text import print_text
 from reprise.einsum.validity import Validity, load_kernel_rules
 
+MOST_OPERANDS = 30
+"""How many operands numpy computes, to be held against."""
+
 
 @dataclass(frozen=True, slots=True)
 class Varied:
@@ -56,16 +59,19 @@ class Varied:
 def varied(
     named: str, names: Sequence[str], count: int, seed: int, targets: tuple[str, ...] = ()
 ) -> Iterator[Varied]:
-    """Variants of every kernel of an argument. Raises KernelError."""
+    """Variants of every kernel of an argument. Raises KernelError, also for a kernel that is not
+    valid: it computes nothing."""
     for name in names:
         if name not in RELATIONS:
             raise KernelError(f"there is no relation {name!r}; there are {', '.join(RELATIONS)}")
-    validity = None
-    if targets:
-        settings = Settings(allowed=frozenset(PERMISSIONS), targets=targets)
-        validity = Validity(load_kernel_rules(), settings)
+    rules, permitted = load_kernel_rules(), frozenset(PERMISSIONS)
+    valid = Validity(rules, Settings((("most_operands", MOST_OPERANDS),), permitted))
+    validity = Validity(rules, Settings(allowed=permitted, targets=targets)) if targets else None
     rng = Random(seed)
     for kernel in read_kernels(named):
+        wrong = valid.of(kernel)
+        if wrong:
+            raise KernelError(f"this kernel computes nothing: {wrong[0].message}")
         stored = materialise(kernel)
         expected, bound = reference(kernel, stored), bounds(kernel, stored)
         for variant in variants(kernel, rng, names, count, validity):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from jsonschema import Draft202012Validator
 
 from reprise.data import data_path
 from reprise.einsum import schema
-from reprise.einsum.json_form import dumps, from_json, loads, read_lines, to_json
+from reprise.einsum.json_form import data_from_json, dumps, from_json, loads, read_lines, to_json
 from reprise.einsum.kernel import Kernel, KernelError
+from reprise.einsum.reading import read_kernels
 from reprise.einsum.text import parse, print_text
+from reprise.einsum.varying import varied
 from tests.einsum.kernels import kernels
 
 SCHEMA = json.loads(data_path(schema.FILE).read_text(encoding="utf-8"))
@@ -127,6 +130,31 @@ def test_what_cannot_be_read_is_said(change: dict[str, Any], message: str) -> No
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+        (b'{"version": ' + b"9" * 5000 + b"}", "too many digits"),
+        (b"\xff\xfe{}\x00", "this is no JSON"),
+    ],
+    ids=["deep", "long", "bytes"],
+)
+@pytest.mark.parametrize("name", ["kernel.json", "kernels.jsonl"])
+def test_a_file_that_cannot_be_held_is_refused(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(KernelError, match=message):
+        list(read_kernels(str(path)))
+
+
+def test_every_coordinate_has_a_value() -> None:
+    data = {"kind": "entries", "coordinates": [[0], [1]], "values": [1.0]}
+    with pytest.raises(KernelError, match="2 coordinates, but 1 values"):
+        data_from_json(data)
+
+
 def test_every_tensor_is_described_once() -> None:
     tensors = SAMPLE["tensors"]
     for changed, message in (
@@ -143,3 +171,15 @@ def test_a_bad_line_does_not_hide_the_others() -> None:
     found = list(read_lines([line, "", "{", "3", line]))
     assert [number for number, _ in found] == [1, 3, 4, 5]
     assert [isinstance(kernel, Kernel) for _, kernel in found] == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A(i,i) = B(i)", "the output has index i twice"),
+        (f"A(i) = {' * '.join(['B(i)'] * 31)}", "more than the limit"),
+    ],
+)
+def test_what_computes_nothing_has_no_variants(text: str, message: str) -> None:
+    with pytest.raises(KernelError, match=message):
+        list(varied(text, ["commute"], 1, 0))
