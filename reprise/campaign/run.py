@@ -177,7 +177,7 @@ class Campaign:
             self._end_lessons()
         except StoreError as error:
             raise StoreError(
-                f"{error}\n  recorded: {counted(self.writer.committed, 'test')}; mend this, then: "
+                f"{error}; recorded: {counted(self.writer.committed, 'test')}; mend this, then: "
                 f"reprise fuzz --resume {self.writer.path}"
             ) from error
         finally:
