@@ -124,6 +124,8 @@ class Oracle:
     def _judge(self, trial: Trial, kinds: Mapping[int, str]) -> list[TensorType] | None:
         raw = self.raw
         operands = trial.operands(raw)
+        if any(extent < 0 for shape in trial.shapes for extent in shape or ()):
+            return None  # a difference of extents may come to less than nothing
         try:
             model = model_of(raw.name, operands, dict(trial.attributes), raw.opset)
             if model is None:
