@@ -55,6 +55,7 @@ _COMPOUND = frozenset(
     | {"elif_clause", "else_clause", "except_clause", "except_group_clause", "finally_clause"}
     | {"case_clause"}
 )
+_NO_STATEMENTS = frozenset({"comment", "decorated_definition", "ERROR", "decorator"})
 _SCOPES = frozenset({"function_definition", "class_definition", "lambda"})
 _COMPREHENSIONS = frozenset(
     {"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"}
@@ -193,21 +194,23 @@ class PythonSource:
 
     @cached_property
     def regions(self) -> list[Region]:
-        """All statements, in order."""
+        """All statements, in order. Those of a block are its children: to ask each node for its
+        parent would take as long as all the way from the root."""
         found = []
         for node in walk(self.tree.root_node):
             if node.type in _COMPOUND:
                 body = _body(node)
                 end = _header_end(node, body.start_byte if body is not None else node.end_byte)
                 found.append(Region(node, node.start_byte, end))
-            elif node.type == "decorator" or (
-                node.parent is not None
-                and node.parent.type in ("block", "module")
-                and node.is_named
-                and node.type not in ("comment", "decorated_definition", "ERROR")
-            ):
+            elif node.type == "decorator":
                 found.append(Region(node, node.start_byte, node.end_byte))
-        return found
+            elif node.type in ("block", "module"):
+                found += (
+                    Region(child, child.start_byte, child.end_byte)
+                    for child in node.named_children
+                    if child.type not in _COMPOUND | _NO_STATEMENTS
+                )
+        return sorted(found, key=lambda region: (region.start, -region.node.end_byte))
 
     def refuse(self, node: Node, scope: Node | None, region: Region, roots: set[str]) -> None:
         """Raise NoPlace where a check must not stand or cannot see its values."""

@@ -14,7 +14,7 @@ from tree_sitter import Language
 
 from reprise.mining.instrument.places import errors_in, parse
 
-_SECONDS = 60
+_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ MOST_CHARACTERS = 160
 
 _GUARDED = re.compile(r"value|front|back|at|get[A-Z]\w*")
 """Methods that need something to be there: `getRank()` of what has a rank."""
+_MAY_CHANGE = re.compile(r"&|--|\+\+|=")
+"""Is in the text of every expression that sets something, and of few others."""
 _CAST = re.compile(r"(?:\w+::)*cast<.*>", re.DOTALL)
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _ARITHMETIC = ("+", "-", "*", "%")
@@ -150,7 +152,7 @@ class Reader:
             raise Untranslatable("a long expression")
         if "\\" in source or '"' in source:
             raise Untranslatable("a string in an expression")
-        if _changes(node):
+        if _MAY_CHANGE.search(source) and _changes(node):
             raise Untranslatable("an expression that may change something")
         names = _names(node)
         if names & self.bound:

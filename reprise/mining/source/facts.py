@@ -10,9 +10,11 @@ Row = tuple[int | str, ...]
 @dataclass(frozen=True)
 class FileFacts:
     """``rows``: facts by relation; the first column is a site's number, from 0 in the order of
-    their places. ``errors``: places that do not parse."""
+    their places. ``errors``: places that do not parse. ``left``: sites of a generated file that
+    were not looked at."""
 
     lines: int
     errors: int
     sites: int
     rows: dict[str, list[Row]]
+    left: int = 0

@@ -36,10 +36,11 @@ Progress = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """How large a file is, and how many of its places do not parse."""
+    """How large a file is, how many of its places do not parse, and how many sites were left."""
 
     lines: int
     errors: int
+    left: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ def mine(
         derived = derive(read.files, extractor, known)
         about = f"Mined from {checkout.resolve().name} with the extractor {extractor.name}."
         text = written(derived, extractor, commit, printable(about))
-        sizes = {path: Read(facts.lines, facts.errors) for path, facts in read.files.items()}
+        sizes = {
+            path: Read(facts.lines, facts.errors, facts.left) for path, facts in read.files.items()
+        }
         found = Mined(text, derived, sizes, _missing(extractor, read.files, listed))
         if read.digests == digests:  # else files were changed meanwhile
             kept.keep_result(key, found)

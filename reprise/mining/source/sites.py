@@ -54,6 +54,9 @@ MOST_TEXT = 400
 MOST_STATEMENT = 80
 """Characters of a statement that are quoted."""
 
+MOST_SITES = 10_000
+"""In one file: a table of a hundred thousand entries is generated, and says one thing."""
+
 BEFORE = "before "
 """Starts a text in ``values`` that is to be evaluated before the site's statement."""
 
@@ -116,7 +119,7 @@ class Miner:
         found.read()
         found.rows["occurs"] = sorted({*occurrences(data, tree.root_node)})
         lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-        return FileFacts(lines, errors, found.count, found.rows)
+        return FileFacts(lines, errors, found.count, found.rows, found.left)
 
 
 class _File:
@@ -127,8 +130,9 @@ class _File:
         self.path = path
         self.root = tree.root_node
         self.rows: dict[str, list[Row]] = {}
-        self.count = 0
+        self.count = self.left = 0
         self.numbers: dict[tuple[int, int], int] = {}
+        self._beginnings: dict[tuple[int, int], str] = {}
 
     def add(self, relation: str, *row: int | str) -> None:
         rows = self.rows.setdefault(relation, [])
@@ -140,7 +144,8 @@ class _File:
         for match in self.miner.queries.matches(self.root):
             key = (match.node.start_byte, match.node.end_byte, match.kind)
             merged[key] = _merged(merged[key], match) if key in merged else match
-        kept = list(merged.values())
+        kept = list(merged.values())[:MOST_SITES]
+        self.left = len(merged) - len(kept)
         self.count = len(kept)
         for number, match in enumerate(kept):
             self.numbers[match.node.start_byte, match.node.end_byte] = number
@@ -149,6 +154,14 @@ class _File:
                 _Site(self, number, match).read()
             except RecursionError:  # thousands of operators in one expression
                 self.add("untranslated", number, "condition", flat(match.node)[:MOST_TEXT], _DEEP)
+
+    def beginning(self, statement: Node) -> str:
+        """How a statement begins. Kept: in generated files thousands of sites share one, which is
+        megabytes long."""
+        where = (statement.start_byte, statement.end_byte)
+        if where not in self._beginnings:
+            self._beginnings[where] = flat(statement)[:MOST_STATEMENT]
+        return self._beginnings[where]
 
     @cached_property
     def _definitions(self) -> dict[str, list[_Definition]]:
@@ -211,7 +224,7 @@ class _Site:
         statement, name = assigned(self.node, self.ancestors)
         functions = [a for a in self.ancestors if a.type in FUNCTIONS]
         self.add("site", self.match.kind, self.file.path, statement.start_point[0] + 1)
-        self.add("statement", flat(statement)[:MOST_STATEMENT])
+        self.add("statement", self.file.beginning(statement))
         self.add("in_pass", self._pass(functions))
         if functions:
             self.add("enclosing", function_name(functions[0]))

@@ -124,6 +124,9 @@ def notes(mined: Mined) -> Iterator[str]:
             f"{counted(len(faulty), 'file')} with places that do not parse, which lowers the "
             f"confidence: {told}{more}"
         )
+    for path, facts in mined.files.items():
+        if facts.left:
+            yield printable(f"{path}: {counted(facts.left, 'further site')} not looked at")
     for keyword, near in mined.missing.items():
         if keyword in near:
             yield printable(f"keyword `{keyword}` occurs, but nowhere where it is looked for")

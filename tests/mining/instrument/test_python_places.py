@@ -211,3 +211,11 @@ def test_methods_that_only_look_are_called_if_somebody_says_so(workshop: Worksho
     made = workshop.make(rules, may_call=["get"])
     assert made.refused == ()
     assert workshop.python() == {"m": "satisfied"}
+
+
+def test_a_file_nested_very_deeply_is_read_in_time(workshop: Workshop) -> None:
+    """In generated files; to ask every node for its parent would take minutes."""
+    deep = "(" * 20_000 + "1" + ")" * 20_000
+    workshop.put({"a.py": f"y = 2\nx = {deep}\nz = x\n"})
+    made = workshop.make(monitor('value("x") > 0', "a.py:3"))
+    assert made.refused == ()

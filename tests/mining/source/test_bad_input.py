@@ -361,3 +361,13 @@ def test_a_summary_for_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert said["files"] == 1
     assert {row["template"] for row in said["templates"]} == {"guards", "padding"}
     assert said["missing"] == {"CHECK": []}
+
+
+def test_of_a_generated_table_the_first_sites_are_read(
+    mined: Mine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reprise.mining.source.sites.MOST_SITES", 3)
+    table = ", ".join(f"np.lcm({number}, b)" for number in range(2, 9))
+    found = mined({"table.py": f"T = [{table}]\n"})
+    assert len(found.derived.found) == 3
+    assert "table.py: 4 further sites not looked at" in list(notes(found))
