@@ -161,7 +161,7 @@ class Generaliser:
         said = ", ".join(c.text for c in group) or dimension
         self.record.add(dimension, said, "left out", asked, kept, why)
         if not kept:
-            plainer = self._plainer(dimension, group, smaller, asked)
+            plainer = self._plainer(dimension, about, group, smaller, asked)
             if plainer is None:
                 self.record.reasons.update(dict.fromkeys(group, why))
                 return False
@@ -170,7 +170,12 @@ class Generaliser:
         return True
 
     def _plainer(
-        self, dimension: str, group: Sequence[Condition], smaller: Draft, asked: Sequence[Asked]
+        self,
+        dimension: str,
+        about: str,
+        group: Sequence[Condition],
+        smaller: Draft,
+        asked: Sequence[Asked],
     ) -> Draft | None:
         """The draft with another condition in the place of some, where those kernels trigger of
         which that holds; None if there is none."""
@@ -181,14 +186,14 @@ class Generaliser:
         if found is None:
             return None
         changed = smaller.with_(found)
-        samples = self.samples(changed, self.draft, self.effort.samples, group[0].dimension)
+        samples = self.samples(changed, self.draft, self.effort.samples, about)
         again = self.asker.ask(samples, lambda one: one.answer is Answer.NO)
         self._learn(again)
         kept = sum(one.answer is Answer.YES for one in again) >= self._few and not any(
             one.answer is Answer.NO for one in again
         )
         why = "all trigger with it" if kept else "it does not tell them apart"
-        said = ", ".join(c.text for c in group)
+        said = ", ".join(c.text for c in group) or dimension
         self.record.add(dimension, said, found.text, again, kept, why)
         if kept:
             self.record.reasons[found] = f"takes the place of {said}, which says more than it must"

@@ -1,0 +1,63 @@
+"""``reprise reduce`` on kernels, with a target that computes nothing but zeros."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reprise.distill.reduce import Budget, Stop
+from reprise.distill.subject import NotShown
+from reprise.einsum.distill.reducing import reduce_kernel, size_of
+from reprise.einsum.distill.subject import is_about_a_kernel, read_kernel_subject
+from reprise.einsum.json_form import dumps
+from reprise.einsum.text import parse
+from reprise.patterns.check import UsageError
+from tests.conftest import ROOT
+
+LYING = str(ROOT / "tests" / "einsum" / "targets" / "lying_target.py")
+WRONG = "A(i,k) = B(i,j) * C(j,k) where A: ss, B: ds full(seed=1), C: ds:1,0 full(seed=2)"
+
+
+def written(folder: Path, *texts: str) -> Path:
+    file = folder / "kernel.json"
+    file.write_text("\n".join(dumps(parse(text).kernel()) for text in texts))
+    return file
+
+
+def test_a_kernel_becomes_small_and_its_folder_a_finding_s(tmp_path: Path) -> None:
+    file = written(tmp_path, WRONG)
+    assert is_about_a_kernel(file)
+    out = tmp_path / "out"
+    report = reduce_kernel(read_kernel_subject(file, LYING), out)
+    assert report.stop is Stop.MINIMAL
+    assert size_of(report.before) == (2, 48) and size_of(report.after) == (1, 2)
+    assert {"finding.json", "kernel.json", "repro.py"} <= {path.name for path in out.iterdir()}
+    assert json.loads((out / "reduction.json").read_text())["aim"]["key"] == "values"
+    assert is_about_a_kernel(out)
+    again = reduce_kernel(read_kernel_subject(file, LYING), out)
+    assert again.after == report.after
+    assert again.runs == 0  # all answers are known
+
+
+def test_a_spent_budget_leaves_the_smallest_so_far(tmp_path: Path) -> None:
+    file = written(tmp_path, WRONG)
+    report = reduce_kernel(
+        read_kernel_subject(file, LYING), tmp_path / "out", budget=Budget(runs=2)
+    )
+    assert report.stop is Stop.BUDGET and report.runs == 2
+    assert size_of(report.after) <= size_of(report.before)
+
+
+def test_a_kernel_that_is_right_is_refused(tmp_path: Path) -> None:
+    file = written(tmp_path, "A(i,j) = B(i,j) where B: ds empty(seed=1)")
+    with pytest.raises(NotShown, match="the verdict is ok"):
+        reduce_kernel(read_kernel_subject(file, LYING), tmp_path / "out")
+
+
+def test_what_is_no_kernel_by_itself_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="takes no kernels"):
+        read_kernel_subject(written(tmp_path, WRONG), "onnxruntime")
+    with pytest.raises(UsageError, match="--target"):
+        read_kernel_subject(written(tmp_path, WRONG), None)
