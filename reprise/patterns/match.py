@@ -69,7 +69,9 @@ class Matcher:
     known when it starts, so each pattern needs one join plan and not one per condition. In both,
     only rules that can fire at all are compiled: those whose operators and relations have been
     seen in some graph so far. A database is kept for the next graph, and built anew when one
-    brings something new; so a :class:`Match` lives until the next run.
+    brings something new; so a :class:`Match` lives until the next run. ``keep``: compiled rules are
+    kept on disk for the next process too. Not for one of many sets of patterns: there is room for a
+    few dozen programs, and those of `reprise check` must find it.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Matcher:
         rules: RuleSet,
         patterns: Iterable[Pattern] | None = None,
         limits: Limits | None = None,
+        *,
+        keep: bool = True,
     ) -> None:
         self.rules = rules
         self.patterns = list(rules.patterns.values() if patterns is None else patterns)
@@ -84,6 +88,7 @@ class Matcher:
             [*(p.name for p in self.patterns), *open_guards(rules.program)]
         )
         self._limits = limits
+        self._cache = cache_folder() if keep else None
         self._guards = {p.name: self._guards_of(p) for p in self.patterns}
         self._shapes = {
             p.name: [shape_rule(p, i, a) for i, a in enumerate(p.alternatives)]
@@ -166,7 +171,7 @@ class Matcher:
         if kept is None or not set(needed) <= set(kept[2]):
             union = tuple(dict.fromkeys([*(kept[2] if kept else ()), *needed]))
             program = core.Program(dict(relations), union)
-            database = Database(program, limits=self._limits, cache=cache_folder(), checked=True)
+            database = Database(program, limits=self._limits, cache=self._cache, checked=True)
             kept = self._kept[layer] = database, database.mark(), union
         database, start, _ = kept
         database.undo(start)

@@ -131,7 +131,7 @@ class WitnessFinder:
 
     def find(self, pattern: Pattern, rng: Random, *, attempts: int = 400) -> Witness | NoWitness:
         """A witness of ``pattern``, or what came nearest. Same generator state, same answer."""
-        matcher = Matcher(self.rules, [pattern])
+        matcher = Matcher(self.rules, [pattern], keep=False)
         hints = _Hints.of(pattern, self.by_head)
         nearest: tuple[int, Finding, Match] | None = None
         alternatives = sorted(pattern.alternatives, key=lambda a: len(a.structure))

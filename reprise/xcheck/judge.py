@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from reprise.cache import cache_folder
 from reprise.datalog import Database
 from reprise.facts.facts import facts_of
 from reprise.lang import core
@@ -36,10 +35,12 @@ class Judge:
         given: Sequence[tuple[str, core.Row]],
     ) -> None:
         self._constraints = tuple(constraints)
-        self._matcher = Matcher(rules, [violation_pattern(c) for c in self._constraints])
+        self._matcher = Matcher(
+            rules, [violation_pattern(c) for c in self._constraints], keep=False
+        )
         self._given = tuple(given)
         guards = rules.program.restricted_to([c.guard for c in self._constraints])
-        self._guards = Database(guards, cache=cache_folder(), checked=True)
+        self._guards = Database(guards, checked=True)
         self._start = self._guards.mark()
 
     def judge(self, graph: Graph) -> Judgement:
