@@ -180,6 +180,8 @@ def test_tvm_may_refuse_to_import(tvm: Callable[[str], Compile]) -> None:
     report = tvm("llvm")(unary("NoSuchOperator"))
     assert (report.ending, report.where, report.passes) == (Ending.REJECTED, "in import", 1)
     assert report.failure is not None and report.failure.unsupported
+    report = tvm("llvm")(unary("Relu", TensorProto.COMPLEX64))
+    assert report.failure is not None and report.failure.unsupported
     report = tvm("llvm")(matmul(5, 6))
     assert (report.ending, report.where) == (Ending.REJECTED, "in import")
     assert report.failure is not None and not report.failure.unsupported
