@@ -140,7 +140,7 @@ def constants_beside(statement: Node) -> Iterator[tuple[Node, Node]]:
             name is not None
             and value is not None
             and re.search(r"[A-Za-z]", text(name))
-            and re.fullmatch(r"[1-9][0-9]*|0|0[xX][0-9a-fA-F]+", text(value).strip())
+            and re.fullmatch(r"[1-9][0-9]{0,17}|0|0[xX][0-9a-fA-F]{1,15}", text(value).strip())
         ):
             yield name, value
 
