@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from reprise.lang.diagnostics import Span
+from reprise.lang.restoring import restored_quickly
 
 Value = int | float | str
 Row = tuple[Value, ...]
@@ -28,6 +29,7 @@ so that a larger id is a younger entity. ``any`` columns hold any value and may 
 the non-key columns of a base relation."""
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a relation. ``key`` columns together determine the others."""
@@ -37,6 +39,7 @@ class Column:
     key: bool = False
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Relation:
     """The schema of a relation.
@@ -68,6 +71,7 @@ class Relation:
 # --- terms and expressions -----------------------------------------------------------------
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Var:
     """A logical variable. The lowering gives every ``_`` a fresh name that starts with ``_``."""
@@ -75,6 +79,7 @@ class Var:
     name: str
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Const:
     """A constant value."""
@@ -82,6 +87,7 @@ class Const:
     value: Value
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Arith:
     """Arithmetic over bound expressions.
@@ -103,6 +109,7 @@ Expr = Var | Const | Arith
 # --- literals --------------------------------------------------------------------------------
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Atom:
     """``relation(terms…)``, possibly negated. In a rule's head the terms may be expressions;
@@ -114,6 +121,7 @@ class Atom:
     span: Span | None = field(default=None, compare=False)
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Compare:
     """``left op right`` with op in ``== != < <= > >=``. An ``==`` with one side an unbound
@@ -127,6 +135,7 @@ class Compare:
     span: Span | None = field(default=None, compare=False)
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Member:
     """``expr in values`` (or ``not in``): ``values`` is a finite set of constants. If ``expr`` is
@@ -138,6 +147,7 @@ class Member:
     span: Span | None = field(default=None, compare=False)
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """``result == kind{ value : body }``; kind in ``count sum prod min max``.
@@ -159,6 +169,7 @@ class Aggregate:
 Literal = Atom | Compare | Member | Aggregate
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Rule:
     """``head :- body.`` An empty body is a fact. ``name`` says which declaration it came from."""

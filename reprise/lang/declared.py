@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from reprise.lang import core
 from reprise.lang.diagnostics import Span
+from reprise.lang.restoring import restored_quickly
 
 PLACEHOLDER = re.compile(r"\{([A-Z]\w*)\}")
 """Where the message of a deny rule has the value of a variable."""
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Alternative:
     """One way to match a graph pattern: nodes and flow first, then the conditions on them.
@@ -27,6 +29,7 @@ class Alternative:
     variables: tuple[str, ...]
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A known bug: ``relation(nodes…)`` holds exactly for its matches."""
@@ -45,6 +48,7 @@ class Pattern:
         return values[0] if values else None
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A full-stack constraint (XCheck). Its relation holds the violations; ``guard`` is the
@@ -60,6 +64,7 @@ class Constraint:
     meta: dict[str, tuple[str, ...]]
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Deny:
     """A deny rule: each row of its relation is a violation, told by ``message``."""
@@ -71,6 +76,7 @@ class Deny:
     doc: str = ""
 
 
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Monitor:
     """Assertions around a compiler pass; the relation's rows are the numbers of the failed ones."""

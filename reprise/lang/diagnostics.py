@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from reprise.lang.restoring import restored_quickly
 
+
+@restored_quickly
 @dataclass(frozen=True, slots=True)
 class Span:
     """A region of a source file: 1-based lines and columns, the end column exclusive."""
