@@ -20,6 +20,7 @@ from reprise.patterns.match import Matcher
 from tests.bugs.onnx_models import ONNXRUNTIME, Arrays, Case
 from tests.bugs.outcomes import difference
 from tests.bugs.test_onnxruntime_kernels import OURS as KERNELS
+from tests.bugs.test_onnxruntime_mined import OURS as MINED
 from tests.conftest import ROOT
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -97,7 +98,10 @@ def test_the_advice_helps(case: Case) -> None:
 
 
 def test_every_rule_that_runs_on_a_cpu_has_a_case_that_fails() -> None:
-    shown = {name for case in ONNXRUNTIME if case.symptom for name in case.rules} | set(KERNELS)
+    shown = {name for case in ONNXRUNTIME if case.symptom for name in case.rules} | {
+        *KERNELS,
+        *MINED,
+    }
     assert set(PATTERNS) - shown == {"ort_31162"}  # needs CUDA
 
 

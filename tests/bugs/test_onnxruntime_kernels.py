@@ -35,7 +35,8 @@ FILES = (
 )
 FOLDER = ROOT / "rules" / "bugs" / "onnxruntime"
 RULES = load_rules([FOLDER / f"{name}.rules" for name in (*FILES, "where_negative_zero")])
-OURS = [n for n, p in RULES.patterns.items() if p.get("target") == "onnxruntime"]
+MINED = {"ort_half_cast_like"}  # test_onnxruntime_mined.py: numpy has no reference for it
+OURS = [n for n, p in RULES.patterns.items() if p.get("target") == "onnxruntime" and n not in MINED]
 EXAMPLES = list(examples(RULES, OURS))
 RUNS = 4
 """How often a program is run that shows memory which is not set: it may be what it should."""
