@@ -203,6 +203,7 @@ class Guide:
         for tensor in tensors:
             if tensor is None or tensor.type.dtype is None or tensor.type.elements is None:
                 continue
+            assert tensor.type.shape is not None
             type = tensor.type.dtype, len(tensor.type.shape)
             if type not in self._members and type not in self._fresh:
                 self._fresh.add(type)
