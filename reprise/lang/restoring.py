@@ -1,7 +1,7 @@
 """Reading pickled rules in a third of the time: what a frozen dataclass does then, done once.
 
-The method that :func:`dataclasses.dataclass` adds asks for the class's fields at every instance, and
-a set of rules has thousands (see ``load_rules``).
+The method that :func:`dataclasses.dataclass` adds asks for the class's fields at every instance,
+and a set of rules has thousands (see ``load_rules``).
 """
 
 from __future__ import annotations
