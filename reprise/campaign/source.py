@@ -6,12 +6,13 @@ campaign, ``reprise gen`` and benchmarks alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reprise.data import data_path
 from reprise.facts.onnx_apply import USUAL_OPSET, OnnxResults
+from reprise.lang import core
 from reprise.lang.declared import Pattern
 from reprise.lang.ruleset import RuleSet, load_rules, rule_files
 from reprise.lang.symbols import suggest
@@ -76,21 +77,44 @@ def open_source(request: SourceRequest) -> Generator:
 
 
 def open_finder(request: SourceRequest, name: str) -> tuple[WitnessFinder, Pattern]:
-    """What looks for witnesses, and the pattern called ``name``. Raises UsageError if there is
+    """What looks for witnesses, and the pattern called ``name``, with the mined signatures that
+    ship if it is about one of ONNX's operators that has no other. Raises UsageError if there is
     none."""
     rules = load_rules([*_bug_rules(request.rules), *_more(request)])
     pattern = rules.patterns.get(name)
     if pattern is None:
         hint = suggest(name, rules.patterns)
         raise UsageError(f"no pattern is called `{name}`" + (f" ({hint})" if hint else ""))
+    signatures = _signatures(request)
+    if any("." in op and op not in signatures for op in _operators(pattern)):
+        known = {path.resolve() for path in _more(request)}
+        mined = [p for p in sorted(data_path("rules/mining").glob("onnx*.rules")) if p not in known]
+        asked = tuple(map(str, (*request.options.signatures, *mined)))
+        request = replace(request, options=replace(request.options, signatures=asked))
+        rules = load_rules([*_bug_rules(request.rules), *_more(request)])
+        pattern, signatures = rules.patterns[name], _signatures(request)
     finder = WitnessFinder(
         rules,
-        _signatures(request),
+        signatures,
         request.options,
         why_not=None if request.target is None else _support(request.target),
         unsupported=_unsupported(request),
     )
     return finder, pattern
+
+
+def _operators(pattern: Pattern) -> Iterator[str]:
+    """The names of operators, and other words, in what a pattern says of its nodes."""
+    for alternative in pattern.alternatives:
+        for literal in alternative.structure:
+            match literal:
+                case core.Atom(_, terms):
+                    words = [term.value for term in terms if isinstance(term, core.Const)]
+                case core.Member(_, members):
+                    words = list(members)
+                case _:
+                    words = []
+            yield from (word for word in words if isinstance(word, str))
 
 
 def _unsupported(request: SourceRequest) -> Unsupported | None:

@@ -117,6 +117,7 @@ def _witness(source: Any, name: str, forms: tuple[str, ...], out: Path | None) -
     from reprise.campaign.generate import program_files
     from reprise.campaign.source import open_finder
     from reprise.patterns.truth import Truth
+    from reprise.synth.examples import example
     from reprise.synth.witness import Witness
     from reprise.uir.text import print_uir
 
@@ -124,7 +125,11 @@ def _witness(source: Any, name: str, forms: tuple[str, ...], out: Path | None) -
     answer = finder.find(pattern, Random(source.seed))
     if not isinstance(answer, Witness):
         click.echo(_why_not(answer, finder.rules), err=True)
-        return Exit.FOUND
+        own = example(finder, pattern, Random(source.seed))
+        if own is None:
+            return Exit.FOUND
+        click.echo("this one is from the rule's own tests", err=True)
+        answer = own
     if out is None:
         if answer.certainty is not Truth.YES:
             click.echo("// whether it shows the bug depends on the values at run time")

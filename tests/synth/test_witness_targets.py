@@ -6,24 +6,22 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from functools import cache
-from pathlib import Path
 from random import Random
 
 import pytest
 
-from reprise.campaign.regress.specimens import Collector
 from reprise.campaign.source import SourceRequest, open_finder
 from reprise.data import data_path
-from reprise.distill.subject import input_values
 from reprise.lang.ruleset import load_rules
 from reprise.lower.lowering import lowering
 from reprise.oracle.classify import blame
 from reprise.oracle.verdict import Verdict
+from reprise.synth.examples import example
 from reprise.synth.witness import Witness
 from reprise.targets.discover import parse_target
 from reprise.targets.interface import Ended, Job
 from reprise.targets.process import Limits, TargetProcess
-from reprise.uir.program import Program
+from tests.synth.test_witness import BY_EXAMPLE, NO_PROGRAM
 
 PATTERNS = load_rules([data_path("rules/bugs")]).patterns
 TARGETS = {
@@ -39,7 +37,8 @@ ON_CUDA = {"ort_31162"}  # loads everywhere, fails there only
 
 
 def of(target):
-    return sorted(n for n, p in PATTERNS.items() if target in p.meta.get("target", ()))
+    asked = PATTERNS.keys() - NO_PROGRAM
+    return sorted(n for n in asked if target in PATTERNS[n].meta.get("target", ()))
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +57,6 @@ def processes():
         yield process
 
 
-def example(target, pattern):
-    """The first program of a rule's own tests that matches it."""
-    found = Collector(load_rules([data_path("rules/bugs")]), target).collect(pattern).programs
-    graph = next(each.graph for each in found if each.is_witness)
-    return Program(graph, input_values(graph, {}, Path(pattern.name), 0))
-
-
 def taken(process, target, name, way):
     """Whether the target takes a witness that is lowered in this way, and what it said."""
     spec = TARGETS[target][0]
@@ -72,13 +64,13 @@ def taken(process, target, name, way):
         0, target=spec if way == parse_target(spec).lowering else None, lowerings=(way,)
     )
     finder, pattern = open_finder(request, name)
-    if name in RARE:
-        program = example(process.target, pattern)
+    if name in RARE | BY_EXAMPLE:
+        witness = example(finder, pattern, Random(0))
     else:
         witness = finder.find(pattern, Random(0), attempts=300)
-        if not isinstance(witness, Witness):
-            return False, f"{name}: no witness"
-        program = witness.program
+    if not isinstance(witness, Witness):
+        return False, f"{name}: no witness"
+    program = witness.program
     described = process.target
     model = lowering(way).lower(program.graph)
     outcome = process.run(Job(model, program.inputs, described.modes[::-1][:1]))
