@@ -37,6 +37,20 @@ def alone_in(folder: Path, patience: float = _PATIENCE) -> Iterator[None]:
         os.close(number)
 
 
+@contextmanager
+def made_for(folder: Path) -> Iterator[None]:
+    """Make a folder, and be :func:`alone_in` it. One that was not there before is taken away again
+    if nothing was put into it. Raises UsageError, OSError."""
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        try:
+            yield
+        finally:
+            if new and not any(folder.iterdir()):
+                folder.rmdir()
+
+
 def _locked(number: int) -> bool:
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,10 +15,10 @@ from pathlib import Path
 from random import Random
 
 from reprise.campaign.filing import Known
-from reprise.distill.alone import alone_in
+from reprise.distill.alone import made_for
 from reprise.distill.asking import Answers, Asker, Spent
 from reprise.distill.draft import Draft
-from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, prepare_folder, write_folder
+from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, check_folder, write_folder
 from reprise.distill.generalise import Effort, Generaliser, Progress, silent
 from reprise.distill.onnx_model import Model
 from reprise.distill.record import Case, Distilled
@@ -163,8 +163,8 @@ def distill_subject(
     TargetError, UsageError, OSError; KeyboardInterrupt while the program is being reduced.
     """
     check_name(name)
-    prepare_folder(folder)
-    with alone_in(folder):
+    check_folder(folder)
+    with made_for(folder):
         return _distilled_into(
             folder, subject, signatures, limits, jobs, budget or Budget(),
             reduce, seed, name, progress, against,

@@ -26,13 +26,12 @@ REDUCED = "reduced"
 _MARK = "distillation.json"
 
 
-def prepare_folder(path: Path) -> None:
-    """Make the folder, or take one that an earlier call left. Raises UsageError for any other that
-    is not empty (a finding's, which may hold a reduction as well), OSError."""
-    path.mkdir(parents=True, exist_ok=True)
+def check_folder(path: Path) -> None:
+    """See that a folder can be made, or is one that an earlier call left. Raises UsageError for any
+    other that is not empty (a finding's, which may hold a reduction as well), OSError."""
     known = {ANSWERS, TRIALS, REDUCED, _MARK}
     ours = any((path / name).exists() for name in known) and not (path / "finding.json").exists()
-    if any(path.iterdir()) and not ours:
+    if path.exists() and any(path.iterdir()) and not ours:
         raise UsageError(f"{path} is not empty and holds no distillation: give another --out")
 
 

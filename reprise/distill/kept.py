@@ -61,11 +61,10 @@ class Report:
     text: str
 
 
-def prepare_folder(path: Path) -> None:
-    """Make the folder, or take one that an earlier reduction made. Raises UsageError for any other
-    that is not empty, OSError."""
-    path.mkdir(parents=True, exist_ok=True)
-    if any(path.iterdir()) and not (path / TRIALS).exists():
+def check_folder(path: Path) -> None:
+    """See that a folder can be made, or is one of an earlier reduction. Raises UsageError for any
+    other that is not empty, OSError."""
+    if path.exists() and any(path.iterdir()) and not (path / TRIALS).exists():
         raise UsageError(f"{path} is not empty and holds no reduction: give another --out")
 
 
@@ -187,4 +186,4 @@ def _text(program: Program) -> str:
     return "".join(lines)
 
 
-__all__ = ["REDUCTION", "TRIALS", "Report", "Size", "Taken", "prepare_folder", "write_folder"]
+__all__ = ["REDUCTION", "TRIALS", "Report", "Size", "Taken", "check_folder", "write_folder"]

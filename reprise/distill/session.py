@@ -10,9 +10,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from reprise.distill.alone import alone_in
+from reprise.distill.alone import made_for
 from reprise.distill.forms import UirForm
-from reprise.distill.kept import TRIALS, Report, prepare_folder, size_of, write_folder
+from reprise.distill.kept import TRIALS, Report, check_folder, size_of, write_folder
 from reprise.distill.onnx_form import OnnxForm
 from reprise.distill.onnx_model import Model, as_program
 from reprise.distill.passes import STRUCTURE
@@ -36,9 +36,9 @@ def reduce_subject(
 ) -> Report:
     """Reduce a subject and write what it came to into ``folder``, also where the budget is spent or
     Ctrl-C is pressed. Raises NotShown, TargetError, UsageError, OSError."""
-    prepare_folder(folder)
+    check_folder(folder)
     with ExitStack() as stack:
-        stack.enter_context(alone_in(folder))
+        stack.enter_context(made_for(folder))
         trials, program = open_trials(subject, limits, jobs=jobs, exact=True, keep=folder / TRIALS)
         stack.enter_context(trials)
         stages: list[Reduced] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reprise.distill.alone import alone_in
+from reprise.distill.alone import alone_in, made_for
 from reprise.patterns.check import UsageError
 from tests.conftest import ROOT
 
@@ -37,3 +37,14 @@ def test_a_folder_is_free_once_its_process_is_killed(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), alone_in(tmp_path / "none"):
         pass
+
+
+def test_a_folder_that_was_made_for_nothing_is_taken_away(tmp_path: Path) -> None:
+    new, mine = tmp_path / "new", tmp_path / "mine"
+    mine.mkdir()
+    for folder in (new, mine):
+        with pytest.raises(ZeroDivisionError), made_for(folder):
+            raise ZeroDivisionError
+    with made_for(tmp_path / "kept"):
+        (tmp_path / "kept" / "answers").write_text("")
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "kept"}

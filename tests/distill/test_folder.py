@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprise.distill.draft import Draft
-from reprise.distill.folder import prepare_folder, write_folder
+from reprise.distill.folder import check_folder, write_folder
 from reprise.distill.record import Distilled, Record
 from reprise.distill.rule import check_name
 from reprise.patterns.check import UsageError
@@ -45,9 +45,9 @@ def test_a_finding_that_was_reduced_is_no_folder_of_a_distillation(tmp_path: Pat
     (tmp_path / "finding.json").write_text("{}")
     (tmp_path / "reduced").mkdir()
     with pytest.raises(UsageError, match="holds no distillation"):
-        prepare_folder(tmp_path)
+        check_folder(tmp_path)
     (tmp_path / "finding.json").unlink()
-    prepare_folder(tmp_path)
+    check_folder(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["9x", "a b", "../x", "x" * 101, "é", "X", "x\n", "_"])

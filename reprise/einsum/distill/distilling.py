@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from reprise.distill.alone import alone_in
+from reprise.distill.alone import made_for
 from reprise.distill.asking import Spent
-from reprise.distill.folder import REDUCED, TRIALS, prepare_folder, write_folder
+from reprise.distill.folder import REDUCED, TRIALS, check_folder, write_folder
 from reprise.distill.record import Record
 from reprise.distill.reduce import Budget, Stop
 from reprise.distill.rule import check_name
@@ -159,9 +159,9 @@ def distill_kernel(
     TargetError, UsageError, OSError; KeyboardInterrupt while the kernel is being reduced.
     """
     check_name(name)
-    prepare_folder(folder)
+    check_folder(folder)
     origin = str(subject.origin)
-    with alone_in(folder):
+    with made_for(folder):
         budget = budget or Budget()
         if reduce:
             began = time.monotonic()

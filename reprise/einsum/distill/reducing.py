@@ -20,9 +20,9 @@ from reprise.campaign.findings import finding_files
 from reprise.campaign.open import own_versions, spelled
 from reprise.campaign.records import Record, RunInfo
 from reprise.campaign.writer import utc_now
-from reprise.distill.alone import alone_in
+from reprise.distill.alone import made_for
 from reprise.distill.asking import Spent
-from reprise.distill.kept import REDUCTION, TRIALS, prepare_folder
+from reprise.distill.kept import REDUCTION, TRIALS, check_folder
 from reprise.distill.reduce import Budget, Stop
 from reprise.distill.trials import Shown
 from reprise.einsum.distill.subject import KernelSubject, open_kernel_trials
@@ -77,9 +77,9 @@ def reduce_kernel(
 ) -> KernelReport:
     """Reduce a subject and write what it came to into ``folder``, also where the budget is spent or
     Ctrl-C is pressed. Raises NotShown, TargetError, UsageError, OSError."""
-    prepare_folder(folder)
+    check_folder(folder)
     with (
-        alone_in(folder),
+        made_for(folder),
         open_kernel_trials(subject, limits, jobs=jobs, keep=folder / TRIALS) as trials,
     ):
         bugs = KnownKernels(subject.target.name, bug_files(subject.target.name))()

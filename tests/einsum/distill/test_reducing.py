@@ -54,6 +54,7 @@ def test_a_kernel_that_is_right_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path, "A(i,j) = B(i,j) where B: ds empty(seed=1)")
     with pytest.raises(NotShown, match="the verdict is ok"):
         reduce_kernel(read_kernel_subject(file, LYING), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_is_no_kernel_by_itself_is_refused(tmp_path: Path) -> None:
