@@ -1,8 +1,9 @@
-"""What distilling shows while it runs: one line that changes on a terminal, a line for each step
+"""What distilling shows while it runs: one line that changes on a terminal, a line now and then
 elsewhere, on standard error; and what it came to in the end."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from reprise.distill.record import Result
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 
+_EVERY = 10.0
+"""Seconds between lines where there is no terminal."""
+
+
 class Shrinking(Protocol):
     """A draft of any kind: ``left`` says what there is still in it."""
 
@@ -21,9 +26,16 @@ class Shrinking(Protocol):
 
 
 class PlainProgress:
-    """A line for each step."""
+    """A line for the first step, then not more than one every ten seconds."""
+
+    def __init__(self) -> None:
+        self._last: float | None = None
 
     def __call__(self, step: str, asked: int, draft: Shrinking) -> None:
+        now = time.monotonic()
+        if self._last is not None and now - self._last < _EVERY:
+            return
+        self._last = now
         tell(_line(step, asked, draft))
 
 
