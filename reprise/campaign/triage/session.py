@@ -166,7 +166,7 @@ def _differences(item: Item) -> Iterator[str]:
 
 
 def _near(item: Item) -> Iterator[str]:
-    if not item.nearest:
+    if not item.nearest and item.is_new and item.graph is not None:  # kernels: rules of others
         yield "  no rule is near"
     for near in item.nearest:
         match near.certainty:
