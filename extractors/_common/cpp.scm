@@ -34,7 +34,16 @@
     (return_statement [(false) (null) (call_expression function: (identifier) @refusal)])
     (compound_statement
       (return_statement [(false) (null) (call_expression function: (identifier) @refusal)]) .)]
-  (#match? @unless "%")) @site.refuse
+  (#match? @refusal "[Ff]ail|[Ee]rror") (#match? @unless "%")) @site.refuse
+
+; an answer of another kind: the function has a way of its own where the condition holds
+(if_statement
+  condition: (condition_clause value: (_) @unless)
+  consequence: [
+    (return_statement (call_expression function: (identifier) @answer))
+    (compound_statement
+      (return_statement (call_expression function: (identifier) @answer)) .)]
+  (#not-match? @answer "[Ff]ail|[Ee]rror") (#match? @unless "%")) @site.answer
 
 ; --- rounding up to a multiple of @factor, spelt out ---
 ; (extent + factor - 1) / factor * factor

@@ -18,8 +18,14 @@
 
 (if_statement
   condition: (_) @unless
-  consequence: (block (return_statement [(none) (false)]?) .)
-  (#match? @unless "%")) @site.refuse
+  consequence: (block (return_statement) @refusal .)
+  (#match? @refusal "^return *(None|False)?$") (#match? @unless "%")) @site.refuse
+
+; an answer of another kind: the function has a way of its own where the condition holds
+(if_statement
+  condition: (_) @unless
+  consequence: (block (return_statement) @answer .)
+  (#not-match? @answer "^return *(None|False)?$") (#match? @unless "%")) @site.answer
 
 ; --- rounding up to a multiple of @factor, spelt out ---
 ; (extent + factor - 1) // factor * factor

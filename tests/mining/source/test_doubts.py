@@ -65,6 +65,11 @@ def test_what_sets_something_is_not_asked_again(mined: Mine, code: str) -> None:
             "A question: the sources go on with either answer.",
         ),
         (
+            "def fast(n):\n    if n % 4 == 0:\n        f()\n        return n\n",
+            "low",
+            "A question: the function only answers early.",
+        ),
+        (
             "v = sch.split(loop, factors=[None, most])\n",
             "low",
             "A schedule guards the rest where a factor does not divide.",
@@ -85,6 +90,25 @@ def test_the_reason_for_less_confidence_is_written(
     first = next(iter(monitors(found).values()))
     assert first.meta["confidence"] == (level,)
     assert f"/// {why}" in found.text
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "refusals", "answers"),
+    [
+        ("a.py", "def f(n):\n    if n % 4 != 0:\n        return{}\n", ("", " None", " False"),
+         (" n", " g(n)")),
+        ("a.cc", "int f(int n) {{ if (n % 4 != 0) return{}; }}\n", (" false", " failure()"),
+         (" success()",)),
+    ],
+)  # fmt: skip
+def test_an_early_return_is_a_guard_only_if_it_is_a_refusal(
+    mined: Mine, name: str, code: str, refusals: tuple[str, ...], answers: tuple[str, ...]
+) -> None:
+    for values, level in ((refusals, "high"), (answers, "low")):
+        for value in values:
+            found = mined({name: code.format(value)}, settings=SETTINGS)
+            (guard,) = monitors(found).values()
+            assert guard.meta["confidence"] == (level,), value
 
 
 def test_a_function_that_always_pads_is_believed(mined: Mine) -> None:
