@@ -87,7 +87,7 @@ def instrument(
     from reprise.mining.instrument.copying import Checkout, check_place
     from reprise.mining.instrument.device import device_values
     from reprise.mining.instrument.errors import InstrumentError
-    from reprise.mining.instrument.instrumenting import plan, report, write
+    from reprise.mining.instrument.instrumenting import plan, report, require_some_file, write
     from reprise.mining.instrument.lazy import read_lazy
     from reprise.mining.source.extractor import load_extractor
 
@@ -102,6 +102,7 @@ def instrument(
         checks = read_checks(load_rules(paths))
         if not checks:
             raise InstrumentError("there are no monitors in these rule files")
+        require_some_file(checkout, checks)
         failures: list[str] = []
         looks = () if name is None else load_extractor(name).keywords.get("looks", ())
         source, flags = Checkout(checkout), shlex.split(cxxflags)

@@ -133,6 +133,29 @@ def plan(
     return _Planner(checkout, checks, device, lazy, cxxflags, frozenset(may_call), watch).plan()
 
 
+def require_some_file(root: Path, checks: Sequence[Check]) -> None:
+    """Raises InstrumentError where no file of the checks exists below ``root``: their rules are of
+    another checkout, or of a folder around or below this one."""
+    paths = sorted({posixpath.normpath(site.path) for check in checks for site in check.sites})
+    if not paths or any((root / path).exists() for path in paths):
+        return
+    first = paths[0]
+    message = f"no file of these rules is in {root}: there is no {first}"
+    for path in paths:
+        found = _elsewhere(root, path)
+        if found is not None:
+            raise InstrumentError(f"{message}; mined from another root? {found} is there")
+    raise InstrumentError(message)
+
+
+def _elsewhere(root: Path, path: str) -> Path | None:
+    """Where a path is if rules were mined in a folder around ``root``, or in one directly below."""
+    parts = path.split("/")
+    shorter = (root.joinpath(*parts[cut:]) for cut in range(1, len(parts)))
+    deeper = (folder / path for folder in sorted(root.iterdir()) if folder.is_dir())
+    return next((place for place in (*shorter, *deeper) if place.is_file()), None)
+
+
 def write(
     checkout: Checkout, copy: Path, made: Plan, watch: Callable[[int], None] = lambda files: None
 ) -> list[str]:

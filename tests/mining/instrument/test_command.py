@@ -129,3 +129,13 @@ def test_the_recorders_ship_with_the_package() -> None:
 
     folder = Path(instrument.__file__).parent / "recorder"
     assert {file.name for file in folder.iterdir()} >= {"monitor.py", "monitor.hpp"}
+
+
+def test_rules_that_were_mined_from_another_folder_make_no_copy(ready: Workshop) -> None:
+    for path, place in (("checkout/a.py", "checkout/a.py"), ("b.py", "checkout/sub/b.py")):
+        ready.put({"sub/b.py": "x = 1\n"})
+        (ready.folder / "m.rules").write_text(monitor('value("x") == 1', f"{path}:1"))
+        code, out, err = run(ready, "checkout", "-o", "copy", "--rules", "m.rules")
+        assert (code, out) == (2, b"")
+        assert f"mined from another root? {place} is there" in err
+        assert not ready.copy.exists()
