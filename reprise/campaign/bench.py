@@ -15,7 +15,7 @@ import os
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -79,12 +79,14 @@ class Filing(Protocol):
 class Examination:
     """What the oracle says of a program, the outcome that it looked at first (None: there was
     nothing to run), and how far apart its outputs may be, one by one. ``shown``: the part of the
-    program that shows it, if the oracle has found one."""
+    program that shows it, if the oracle has found one. ``expected``: where the target disagrees
+    with the reference, the reference's outputs by number, those that are defined."""
 
     judgement: Judgement
     outcome: Outcome | None = None
     tolerances: tuple[Tolerance, ...] = ()
     shown: Any = None
+    expected: Mapping[int, Array] = field(default_factory=dict)
 
 
 class Oracle(Protocol):
@@ -164,6 +166,7 @@ class Exhibit:
     judgement: Judgement
     matches: tuple[RuleMatch, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
+    expected: Mapping[int, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +347,7 @@ class FuzzBench:
             judgement,
             matches,
             examination.tolerances,
+            examination.expected,
         )
         return Tested(record, exhibit, explained)
 

@@ -5,6 +5,7 @@
     model.onnx     what the target was given (model.py where that is Python)
     inputs.npz     the values of its inputs, by name
     outputs.npz    what came out, ``MODE.N`` for the N-th output in each mode
+    expected.npz   where the target disagrees with the numpy reference, the reference's N-th output
     repro.py       runs alone: prints versions; exit code 1: still fails, 0: it does not
     target.py      how the target is called, if it is not one that ships
     finding.json   verdict, signature, evidence, versions, seed and number, known rules
@@ -44,6 +45,8 @@ MODEL_FILES = {
     "einsum": "model.py",
 }
 """The name of a lowered program's file."""
+EXPECTED = "expected.npz"
+"""The name of the file with the reference's outputs."""
 
 _PLAIN_KINDS = "biufc"
 _DAMAGED_NPZ = (EOFError, KeyError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
@@ -66,8 +69,10 @@ def finding_files(
     outputs = _outputs(exhibit.outcome)
     if outputs:
         files["outputs.npz"] = npz(outputs)
+    if exhibit.expected:
+        files[EXPECTED] = npz({str(n): array for n, array in exhibit.expected.items()})
     wants_script = exhibit.model and exhibit.outcome is not None and "repro.py" not in files
-    if wants_script and tested.record.verdict.is_finding:
+    if wants_script and (tested.record.verdict.is_finding or exhibit.expected):
         try:
             script = repro(tested.record, exhibit, info, target)
         except Exception:  # our mistake must not cost the finding, nor end the campaign

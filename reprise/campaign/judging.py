@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reprise.campaign.bench import Examination
 from reprise.oracle.judge import Judge
+from reprise.oracle.reference import Reference
 from reprise.oracle.tolerance import Tolerance
 from reprise.oracle.verdict import Verdict
 from reprise.targets.discover import Target
@@ -14,9 +15,12 @@ from reprise.targets.interface import Ended, Job, Outcome
 from reprise.targets.process import Jobs
 from reprise.uir.graph import Array
 from reprise.uir.program import Program
+from reprise.uir.semantics import SemanticsError
 
 EMULATION = "emulated"
 """The name of a mode that rounds as the least optimised one does (``Judge.emulation``)."""
+_BY_VALUE = (Verdict.WRONG_RESULT, Verdict.REFERENCE_DISAGREEMENT)
+"""Verdicts on outputs that came out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,21 @@ class JudgeOracle:
         passes = () if clean else process.passes(model)
         judgement = judge.judge(program, outcome, rerun, passes)
         tolerances: tuple[Tolerance, ...] = ()
-        baseline = outcome.results.get(judge.baseline or "")
-        if judgement.verdict is Verdict.WRONG_RESULT and baseline and baseline.outputs:
+        expected: Mapping[int, Array] = {}
+        baseline = outcome.results.get(judge.baseline or judge.tested)
+        if judgement.verdict in _BY_VALUE and baseline and baseline.outputs:
             tolerances = judge.bounds(program, baseline.outputs)
-        return Examination(judgement, outcome, tolerances)
+        if judgement.verdict is Verdict.REFERENCE_DISAGREEMENT:
+            expected = _expected(program)
+        return Examination(judgement, outcome, tolerances, expected=expected)
+
+
+def _expected(program: Program) -> Mapping[int, Array]:
+    """The reference's outputs, by number; those that implementations may choose are left out, and
+    so are all where UIR has no reference."""
+    reference = Reference(program.graph, program.inputs)
+    try:
+        undefined = reference.undefined_outputs()
+        return {n: array for n, array in enumerate(reference.native) if n not in undefined}
+    except SemanticsError:
+        return {}

@@ -59,6 +59,8 @@ def repro(record: Record, exhibit: Exhibit, info: RunInfo, target: Target) -> st
     parts.append(f'print({call.versions}, "| numpy", np.__version__, "| Python", PYTHON)')
     if record.verdict is Verdict.WRONG_RESULT:
         parts += [_COMPARE.strip("\n") + "\n", _wrong(target, exhibit)]
+    elif record.verdict is Verdict.REFERENCE_DISAGREEMENT:
+        parts += [_COMPARE.strip("\n") + "\n", _disagreement(target, exhibit)]
     else:
         parts.append(_crash(target.modes[0] if outcome.mode is None else outcome.mode, exhibit))
     body = "\n\n".join(parts) + "\n"
@@ -304,14 +306,17 @@ def difference(expected, actual, absolute, relative, signs):
 '''
 
 
-def _wrong(target: Target, exhibit: Exhibit) -> str:
-    tested, baseline = target.modes[0], target.modes[-1]
+def _tolerances(exhibit: Exhibit) -> str:
     rows = [f"    ({t.absolute!r}, {t.relative!r}, {t.strict_zero})," for t in exhibit.tolerances]
-    table = "\n".join(
+    return "\n".join(
         ["TOLERANCES = [  # absolute, relative, signs of zeros; by output", *rows, "]"]
     )
+
+
+def _wrong(target: Target, exhibit: Exhibit) -> str:
+    tested, baseline = target.modes[0], target.modes[-1]
     return f'''
-{table}
+{_tolerances(exhibit)}
 found = []
 results = zip(run("{baseline}"), run("{tested}"), TOLERANCES)
 for number, (expected, actual, tolerance) in enumerate(results):
@@ -319,6 +324,26 @@ for number, (expected, actual, tolerance) in enumerate(results):
     print(f"output {{number}}:", found[-1] or "as expected")
 sys.exit(1 if any(found) else 0)
 '''.strip("\n")
+
+
+def _disagreement(target: Target, exhibit: Exhibit) -> str:
+    """Compare the outputs in the most and the least optimised mode with the reference's, which are
+    in the file beside the script."""
+    modes = tuple(dict.fromkeys((target.modes[-1], target.modes[0])))
+    rows = [f"    {n}: {_stored(str(n), array)}," for n, array in exhibit.expected.items()]
+    table = "\n".join(["EXPECTED = {  # by output; evaluated with numpy", *rows, "}"])
+    return f"""
+{_tolerances(exhibit)}
+FILE = np.load(os.path.join(HERE, "expected.npz"))
+{table}
+found = []
+for mode in {modes!r}:
+    results = run(mode)
+    for number, expected in EXPECTED.items():
+        found.append(difference(expected, results[number], *TOLERANCES[number]))
+        print(f"{{mode}}, output {{number}}:", found[-1] or "as expected")
+sys.exit(1 if any(found) else 0)
+""".strip("\n")
 
 
 def _crash(mode: str, exhibit: Exhibit) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from reprise.cache import write_whole
 from reprise.campaign.bench import Exhibit, Tested
 from reprise.campaign.filing import Known, RuleMatch
-from reprise.campaign.findings import MODEL_FILES, finding_files
+from reprise.campaign.findings import EXPECTED, MODEL_FILES, finding_files
 from reprise.campaign.open import own_versions, spelled
 from reprise.campaign.records import Record, RunInfo
 from reprise.campaign.writer import utc_now
@@ -104,6 +104,7 @@ def write_folder(
         judgement,
         matches,
         examination.tolerances,
+        examination.expected,
     )
     seed = 0 if subject.detail is None else subject.detail.seed
     info = RunInfo(
@@ -131,7 +132,8 @@ def write_folder(
         _text(program),
     )
     files[REDUCTION] = _described(subject, trials, stages, report, matches)
-    for name in {"program.uir", *MODEL_FILES.values(), "outputs.npz", "repro.py", "target.py"}:
+    others = {"program.uir", "outputs.npz", EXPECTED, "repro.py", "target.py"}
+    for name in others | {*MODEL_FILES.values()}:
         if name not in files:
             (path / name).unlink(missing_ok=True)  # of an earlier try
     for name, data in files.items():

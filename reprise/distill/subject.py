@@ -24,7 +24,7 @@ from reprise.facts.errors import ModelError
 from reprise.lang.diagnostics import RulesError
 from reprise.lang.display import counted
 from reprise.lang.ruleset import load_rules
-from reprise.oracle.verdict import Judgement, Severity
+from reprise.oracle.verdict import Judgement, Severity, Verdict
 from reprise.patterns.check import UsageError
 from reprise.solve.signatures import Signatures
 from reprise.synth.inputs import value_of
@@ -41,6 +41,8 @@ from reprise.uir.types import numpy_dtype
 MAX_INPUT_ELEMENTS = 1 << 26
 """Random inputs of more elements are not made."""
 
+SHOWABLE = frozenset(v for v in Verdict if v.is_finding) | {Verdict.REFERENCE_DISAGREEMENT}
+"""Verdicts on what can be reduced and distilled: defects, and what may be one."""
 
 _TAKE_MODELS = ("onnx", "relax")
 """Lowerings whose targets take ONNX models too: TVM has a frontend for them."""
@@ -153,9 +155,10 @@ def question(trials: Trials) -> dict[str, object]:
 
 
 def _judged(trials: Trials, subject: Subject) -> Judgement:
-    """The full verdict on the subject as it came. Raises NotShown unless it is a finding."""
+    """The full verdict on the subject as it came. Raises NotShown unless something
+    is wrong."""
     judgement = trials.judge(subject.forms[-1])
-    if not judgement.verdict.is_finding:
+    if judgement.verdict not in SHOWABLE:
         why = f" ({judgement.title})" if judgement.title else ""
         raise NotShown(
             f"{subject.origin}: does not fail on {subject.target}: the verdict is "
@@ -200,7 +203,7 @@ def _of_finding(
     for form in forms:
         form.name = detail.program
     aim = None
-    if detail.verdict.is_finding and chosen.name == _name_of(detail.target):
+    if detail.verdict in SHOWABLE and chosen.name == _name_of(detail.target):
         severity = Severity(detail.raw.get("severity", "normal"))
         aim = Aim.of(
             Judgement(detail.verdict, detail.signature, detail.title, detail.evidence, severity)

@@ -60,9 +60,12 @@ class Aim:
     @property
     def kind(self) -> str:
         """The part of the symptom that does not depend on the program around it: for a wrong result
-        ``wrong | values`` (or shape, sign of zero…), for a crash all of it."""
+        ``wrong | values`` (or shape, sign of zero…), for a disagreement with the reference
+        ``reference``, and the same words if the modes differ too, for a crash all of it."""
         if self.verdict is Verdict.WRONG_RESULT:
             return " | ".join(self.symptom.split(" | ")[:2])
+        if self.verdict is Verdict.REFERENCE_DISAGREEMENT:
+            return self.symptom.rpartition(" | ")[0]
         return self.symptom
 
     def looks_like(self, other: Aim) -> bool:
@@ -149,9 +152,7 @@ class Trials:
         self.exact = exact
         self.memory: Memory | None = None
         self._lowering: Lowering = lowering(target.lowering)
-        emulation = EMULATION if EMULATION in target.modes else None
-        self._judge = ModelJudge(target.modes, emulation=emulation, share=0.0)
-        self._oracle = JudgeOracle(self._judge)
+        self._set_judge()
         self._pool = WorkerPool(target, jobs, limits)
         self._threads = ThreadPoolExecutor(jobs, "trial")
         self._known: dict[str, Trial] = {}
@@ -161,6 +162,16 @@ class Trials:
         """Ask for another defect from now on: what is known is forgotten."""
         self.aim = aim
         self._known.clear()
+        self._set_judge()
+
+    def _set_judge(self) -> None:
+        """A judge that compares with the reference where the modes agree, if that can be what is
+        looked for."""
+        aims = {None, Verdict.REFERENCE_DISAGREEMENT}
+        share = 1.0 if (self.aim and self.aim.verdict) in aims else 0.0
+        emulation = EMULATION if EMULATION in self.target.modes else None
+        self._judge = ModelJudge(self.target.modes, emulation=emulation, share=share)
+        self._oracle = JudgeOracle(self._judge)
 
     def __enter__(self) -> Trials:
         return self
@@ -308,9 +319,13 @@ class Trials:
                 return Shown.NOTHING
             case Verdict.UNSUPPORTED | Verdict.INVALID:
                 return Shown.INVALID
-            case Verdict.UNDECIDED | Verdict.REFERENCE_DISAGREEMENT:
+            case Verdict.UNDECIDED:
                 return Shown.UNDECIDED
         aim = self.aim
+        if judgement.verdict is Verdict.REFERENCE_DISAGREEMENT and (
+            aim is None or aim.verdict is not judgement.verdict
+        ):
+            return Shown.UNDECIDED
         if aim is None:
             return Shown.SAME
         if judgement.verdict is not aim.verdict:

@@ -10,8 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tests.distill import planted_target
 from tests.distill.toys import FILE
 
 PROGRAM = """
@@ -77,6 +79,27 @@ def test_the_folder_is_a_finding_with_a_script_that_runs_alone(file: Path) -> No
     assert code == 0, errors
     assert "2 nodes -> 2, 3 elements -> 3" in text
     assert (out / "reduced" / "program.uir").read_text() == (out / "program.uir").read_text()
+
+
+def test_a_disagreement_with_the_reference_is_reduced_and_its_script_shows_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The planted target gives zeros in every mode.
+    rule = 'pattern never "never" { symptom: crash_at_load; s = sinh(_) }'
+    monkeypatch.setenv("PLANTED", rule)
+    target = Path(planted_target.__file__)
+    out = file.parent / "out"
+    code, text, errors = run(file, "--target", target, "--out", out)
+    assert code == 0, errors
+    assert "reference disagreement: all modes, output 0: " in text
+    with np.load(out / "expected.npz") as expected:
+        assert np.count_nonzero(expected["0"]) > 0
+    assert "6 nodes -> 1, " in text
+    again = run(out, "--out", file.parent / "again")
+    assert again[0] == 0, again[2]
+    shown = subprocess.run([sys.executable, out / "repro.py"], capture_output=True, text=True)
+    assert shown.returncode == 1, shown.stderr
+    assert "optimised, output 0: " in shown.stdout
 
 
 def test_what_does_not_fail_is_said_to_be_so(tmp_path: Path) -> None:

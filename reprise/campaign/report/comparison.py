@@ -21,7 +21,7 @@ from reprise.campaign.metrics import Rate
 from reprise.campaign.progress import NAMES
 from reprise.campaign.report.document import metrics
 from reprise.campaign.report.figures import figures
-from reprise.campaign.report.summary import middle, plain
+from reprise.campaign.report.summary import in_line, plain
 from reprise.campaign.report.text import legend, plain_table, put
 from reprise.lang.display import printable
 from reprise.oracle.verdict import Verdict
@@ -83,7 +83,7 @@ def _table3(found: Comparisons, to: Console) -> None:
     to.print(Text("Reports by defect"))
     put(plain_table(["configuration", *names], shown, right=range(1, len(names) + 1)), to)
     for name, key in zip(names, keys, strict=False):
-        line = middle(f"{_known(key)}{plain(found.title(key))}", to.width - 8)
+        line = in_line(f"{_known(key)}{plain(found.title(key))}", to.width - 8)
         to.print(Text(f"  {name}: {line}", style="dim"), soft_wrap=True)
     if len(keys) > len(names):
         to.print(Text(f"  and {len(keys) - len(names)} more defects", style="dim"))
@@ -166,7 +166,7 @@ def _fate(fate: Fate, comparison: Comparison, chance: bool, width: int) -> str:
     if chance and fate.by_chance is not None:
         missed = f", missed by chance with probability {fate.by_chance:.1%}"
     head = f"{counts}, {where}{missed}: {_known(fate.key)}"
-    return f"{head}{middle(plain(fate.title), max(24, width - len(head) - 5))}"
+    return f"{head}{in_line(plain(fate.title), max(24, width - len(head) - 5))}"
 
 
 def _ranked(configurations: Sequence[Configuration]) -> list[str]:

@@ -28,7 +28,7 @@ from reprise.campaign.report.summary import (
     Ranked,
     Report,
     bug_links,
-    middle,
+    in_line,
     plain,
     relative,
 )
@@ -244,7 +244,7 @@ class _Page:
                 class_="keep"),
             tag("td", known, class_="keep"),
             tag("td", f"{defect.first_index:,}", class_="n", data_value=defect.first_index),
-            tag("td", tag("span", middle(ranked.headline, _ROW_TITLE)), class_="title"),
+            tag("td", tag("span", in_line(ranked.headline, _ROW_TITLE)), class_="title"),
             data_kind="known" if defect.rule else "new", data_id=defect.id,
         )  # fmt: skip
 
@@ -258,7 +258,7 @@ class _Page:
         defect, detail, folder = ranked.defect, ranked.detail, ranked.folder
         parts: list[Markup | None] = [
             tag("header", tag("span", defect.id, class_="id"),
-                tag("h3", middle(ranked.headline, _LONG_TITLE))),
+                tag("h3", in_line(ranked.headline, _LONG_TITLE))),
             self._badges(ranked),
         ]  # fmt: skip
         if ranked.pattern is not None:
@@ -371,7 +371,7 @@ class _Page:
             tag("tr", tag("td", tag("i", class_=f"dot v-{o.signature.verdict.value}"),
                           NAMES[o.signature.verdict], class_="keep"),
                 tag("td", f"{o.signature.count:,}", class_="n"),
-                tag("td", middle(plain(o.signature.title), _ROW_TITLE), class_="title"),
+                tag("td", in_line(plain(o.signature.title), _ROW_TITLE), class_="title"),
                 tag("td", None if o.folder is None
                     else tag("code", relative(o.folder, self.run)), class_="keep"))
             for o in self.report.ours[:100]

@@ -18,12 +18,12 @@ from shlex import quote
 from reprise.campaign.findings import Detail
 from reprise.campaign.learned import LearnedRules
 from reprise.campaign.records import Defect, End, Finding, Signature, StoreError
-from reprise.campaign.representative import representative
+from reprise.campaign.representative import representative, shown_folder
 from reprise.campaign.store import Run
 from reprise.data import data_path
 from reprise.lang.declared import Pattern
 from reprise.lang.diagnostics import RulesError
-from reprise.lang.display import printable
+from reprise.lang.display import printable, shortened
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.oracle.verdict import Severity, Verdict
 
@@ -90,7 +90,8 @@ class Ranked:
 @dataclass(frozen=True)
 class Ours:
     """A signature that is no defect of the target but has to be looked into: ``invalid`` programs
-    and disagreements with the reference. ``folder``: of its first finding that kept one."""
+    and disagreements with the reference. ``folder``: of its first finding that kept one, or of the
+    finding's reduced version."""
 
     signature: Signature
     folder: Path | None
@@ -118,7 +119,7 @@ class Report:
         wanted = (Verdict.INVALID, Verdict.REFERENCE_DISAGREEMENT)
         found = [s for s in self.run.signatures if s.verdict in wanted]
         return tuple(
-            Ours(s, next((f.folder for f in self._findings((s,))), None))
+            Ours(s, next((shown_folder(f.folder) for f in self._findings((s,)) if f.folder), None))
             for s in sorted(found, key=lambda s: (s.verdict is not Verdict.INVALID, -s.count))
         )
 
@@ -247,13 +248,9 @@ def _demangled(name: str) -> str:
     return last
 
 
-def middle(text: str, width: int) -> str:
-    """A line cut in its middle: a message begins with what failed and ends with why."""
-    line = printable(" ".join(text.split()))
-    if len(line) <= width:
-        return line
-    head = max(1, width * 2 // 5)
-    return f"{line[:head].rstrip()} … {line[len(line) - max(1, width - head - 3) :].lstrip()}"
+def in_line(text: str, width: int) -> str:
+    """A text in one line of at most so many characters: its beginning, which says what failed."""
+    return shortened(printable(" ".join(text.split())), max(width, 1))
 
 
 def relative(folder: Path, run: Run) -> str:

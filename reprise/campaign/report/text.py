@@ -13,7 +13,7 @@ from rich.text import Text
 
 from reprise.campaign.progress import NAMES, clock
 from reprise.campaign.report.figures import EXPLAINED, LEGEND, figures
-from reprise.campaign.report.summary import NO_DEFECT, Ranked, Report, middle, plain
+from reprise.campaign.report.summary import NO_DEFECT, Ranked, Report, in_line, plain
 from reprise.lang.display import printable
 from reprise.oracle.verdict import Severity, Verdict
 
@@ -95,7 +95,7 @@ def _defects(report: Report, to: Console) -> None:
     heads = ("defect", "reports", "what", "known as", "first test", "what happened")
     used = sum(max(len(h), *(r[i].cell_len for r in rows)) + 2 for i, h in enumerate(heads[:5]))
     for row, ranked in zip(rows, report.defects, strict=False):
-        row.append(Text(middle(ranked.headline, max(30, to.width - used - 2))))
+        row.append(Text(in_line(ranked.headline, max(30, to.width - used - 2))))
     put(plain_table(heads, rows, right=(1, 4)), to)
     more = len(report.defects) - _SHOWN
     if more > 0:
@@ -158,9 +158,13 @@ def _ours(report: Report, to: Console) -> None:
         signature = ours.signature
         what = f"{signature.count:,} {NAMES[signature.verdict]}, first in test "
         line = f"  {what}{signature.first_index}: {plain(signature.title)}"
-        to.print(Text(middle(line, to.width)), soft_wrap=True)
+        to.print(Text(in_line(line, to.width)), soft_wrap=True)
         if ours.folder is not None:
-            to.print(Text(f"    {printable(str(ours.folder))}", style="dim"), soft_wrap=True)
+            command = report.command(ours.folder)
+            style = "dim" if command is None else "cyan"
+            to.print(
+                Text(f"    {printable(command or str(ours.folder))}", style=style), soft_wrap=True
+            )
     to.print()
 
 
@@ -173,7 +177,7 @@ def _findings(top: Sequence[Ranked], report: Report, to: Console) -> None:
         flaky = finding and finding.confirmation and finding.confirmation.flaky
         known = f"known: {defect.rule}" if defect.rule else ranked.known_as
         head = f"{defect.id} ({known}{', flaky' if flaky else ''}): {ranked.headline}"
-        to.print(Text(f"  {middle(head, to.width - 3)}"), soft_wrap=True)
+        to.print(Text(f"  {in_line(head, to.width - 3)}"), soft_wrap=True)
         command = None if ranked.folder is None else report.command(ranked.folder)
         if command is not None:
             to.print(Text(f"    {printable(command)}", style="cyan"), soft_wrap=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reprise.campaign.report.summary import middle
+from reprise.campaign.report.summary import in_line
 from reprise.campaign.triage.failing import Failing
 from reprise.campaign.triage.novelty import Item
 from reprise.lang.display import shortened
@@ -27,6 +27,7 @@ _PROGRAM_LINES = 40
 _OPERATORS = 5
 _BY_VALUE = (Kind.VALUES.value, Kind.SIGN_OF_ZERO.value)
 """Kinds of differences that a tolerance decides about."""
+_OF_VALUES = (Verdict.WRONG_RESULT, Verdict.REFERENCE_DISAGREEMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,8 @@ def _before(item: Item, shape: Shape) -> Iterator[str]:
     """What the person who files has to know and do."""
     yield "<!--"
     yield "Before filing (this comment is not shown):"
+    if item.detail.verdict is Verdict.REFERENCE_DISAGREEMENT:
+        yield "- THE REFERENCE MAY BE WRONG, not the target: read the operator's definition"
     if item.is_flaky:
         yield "- IT DOES NOT HAPPEN EVERY TIME: file it only if repro.py shows it to you"
     yield "- run repro.py with the newest release, three times; it exits with 1 if it still fails"
@@ -193,8 +196,8 @@ class _Parts:
     def attached(self) -> tuple[str, ...]:
         """The files to attach: what the script reads, and what people can look at."""
         wanted = (
-            *("repro.py", "model.onnx", "model.py", "inputs.npz", "target.py", "program.uir"),
-            "kernel.json",
+            *("repro.py", "model.onnx", "model.py", "inputs.npz", "expected.npz", "target.py"),
+            *("program.uir", "kernel.json"),
         )
         return tuple(name for name in wanted if (self.item.folder / name).is_file())
 
@@ -204,6 +207,8 @@ class _Parts:
         match self.detail.verdict:
             case Verdict.HANG:
                 return "Compilation or execution does not end"
+            case Verdict.REFERENCE_DISAGREEMENT:
+                return "Result unlike numpy's"
             case Verdict.WRONG_RESULT:
                 kinds = [d.get("kind") for d in self.evidence.get("differences", ())]
                 if kinds[:1] == ["sign of zero"]:
@@ -255,24 +260,27 @@ class _Parts:
         return said
 
     def _expected(self) -> str:
-        if self.detail.verdict is not Verdict.WRONG_RESULT:
+        if self.detail.verdict not in _OF_VALUES:
             return f"It compiles and runs{self.fails.as_elsewhere}."
         rows = [
             f"- output {d['output']}{_place(d)}: `{d['expected']}`" for d in self._differences()
         ]
         side = self.evidence.get("float64_sides_with")
         grounds = "as without optimisation"
-        if side:
+        if self.detail.verdict is Verdict.REFERENCE_DISAGREEMENT:
+            grounds = "evaluated with numpy"
+        elif side:
             grounds += f"; evaluated in float64 with numpy, it sides with: {side}"
         return "\n".join([f"Expected ({grounds}):", "", *rows])
 
     def _actual(self) -> str:
-        if self.detail.verdict is Verdict.WRONG_RESULT:
+        if self.detail.verdict in _OF_VALUES:
             rows = [
                 f"- output {d['output']}{_place(d)}: `{d['actual']}`{_extent(d)}"
                 for d in self._differences()
             ]
-            return "\n".join(["Actual (optimised):", "", *rows])
+            modes = "optimised" if self.detail.verdict is Verdict.WRONG_RESULT else "in every mode"
+            return "\n".join([f"Actual ({modes}):", "", *rows])
         if self.detail.verdict is Verdict.HANG:
             return f"No end within {self.evidence.get('seconds', 0):.0f} s."
         if self.evidence.get("signal"):
@@ -306,7 +314,7 @@ class _Parts:
                 yield f"pass ablation ({ablation['runs']} runs): cured without {cures}"
             else:
                 yield f"pass ablation ({ablation['runs']} runs): no single pass is to blame"
-        if self.detail.verdict is not Verdict.WRONG_RESULT:
+        if self.detail.verdict not in _OF_VALUES:
             return
         tolerances = self.detail.raw.get("tolerances", ())
         for difference in self._differences():
@@ -321,7 +329,7 @@ class _Parts:
                 f"exceeded{zeros}"
             )
         elements = self.evidence.get("elements")
-        if elements:
+        if elements and self.detail.verdict is Verdict.WRONG_RESULT:
             yield (
                 f"error against float64: optimised {self.evidence.get('tested_error_to_float64')}, "
                 f"unoptimised {self.evidence.get('baseline_error_to_float64')}; elements that are "
@@ -400,4 +408,4 @@ def _extent(difference: Mapping[str, Any]) -> str:
 
 
 def _line(text: str) -> str:
-    return middle(text, 300).replace("-->", "")
+    return in_line(text, 300).replace("-->", "")

@@ -27,6 +27,8 @@ class Failing:
         least optimised last."""
         if len(modes) < 2:
             return cls(True, None, one_mode=True)
+        if detail.verdict is Verdict.REFERENCE_DISAGREEMENT:
+            return cls(True, True)
         if detail.verdict is Verdict.WRONG_RESULT:
             return cls(True, False)  # as compared with the baseline
         evidence, outcome = detail.evidence, detail.raw.get("outcome") or {}

@@ -23,7 +23,7 @@ from reprise.datalog import LimitError
 from reprise.lang.declared import Pattern
 from reprise.lang.diagnostics import RulesError
 from reprise.lang.ruleset import RuleSet
-from reprise.oracle.verdict import Severity
+from reprise.oracle.verdict import Severity, Verdict
 from reprise.patterns.explain import reason
 from reprise.patterns.match import Finding as Place
 from reprise.patterns.match import Match, Matcher
@@ -136,12 +136,19 @@ class Listing:
         for item in self.items:
             if asked == item.defect.id:
                 return item
-        for defect in self._run.defects:
+        for defect in (*self._run.defects, *self._disagreements):
             for finding in self._run.findings_of(defect):
                 if asked and asked.zfill(len(finding.id)) == finding.id:
                     here = finding.folder is not None and finding.folder.is_dir()
                     return self._item(defect, shown(finding)) if here else None
         return None
+
+    @property
+    def _disagreements(self) -> Iterator[Defect]:
+        """Disagreements with the reference, which may be defects of the target."""
+        for signature in self._run.signatures:
+            if signature.verdict is Verdict.REFERENCE_DISAGREEMENT:
+                yield Defect("unclear whose fault", signature.rule, (signature,))
 
     def _item(self, defect: Defect, one: Shown) -> Item:
         if one.detail is None:

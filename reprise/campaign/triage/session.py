@@ -15,7 +15,7 @@ from typing import Protocol
 
 from reprise.cache import write_whole
 from reprise.campaign.records import Defect, StoreError
-from reprise.campaign.report.summary import middle
+from reprise.campaign.report.summary import in_line
 from reprise.campaign.triage.bugreport import bug_report
 from reprise.campaign.triage.decisions import Decided, Decision, Decisions
 from reprise.campaign.triage.novelty import Item
@@ -151,7 +151,7 @@ def shown(item: Item) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    return middle(text, 300)
+    return in_line(text, 300)
 
 
 def _times(defect: Defect) -> str:
