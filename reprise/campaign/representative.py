@@ -30,6 +30,12 @@ class Shown:
     detail: Detail | None
     problem: str = ""
 
+    @property
+    def rule(self) -> str | None:
+        """The known rule that the finding is filed under as it is shown: a rule may match what is
+        left of a program, though it does not match all of it."""
+        return self.finding.rule if self.detail is None else self.finding.rule or self.detail.rule
+
 
 def representative(findings: Iterable[Finding]) -> Shown | None:
     """The finding that stands for these; None if none kept a folder. A damaged one gives way to

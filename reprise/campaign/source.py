@@ -175,6 +175,12 @@ def _signatures(request: SourceRequest) -> Signatures:
     files = [p for p in rule_files(request.rules) if " op " in f" {p.read_text()}"]
     more = [path for path in _more(request) if path not in files]
     signatures = Signatures.load([*files, *more], OnnxResults(request.opset or USUAL_OPSET))
+    require_shapes(signatures)
+    return signatures
+
+
+def require_shapes(signatures: Signatures) -> None:
+    """Raise OptionsError if one of them does not say what shapes its operands have."""
     for name in signatures:
         decl = signatures[name].plan.decl
         untyped = "untyped" in signatures[name].flags
@@ -183,7 +189,6 @@ def _signatures(request: SourceRequest) -> Signatures:
                 f"{decl.name.span}: `{name}` does not say what shapes its operands have; "
                 "`reprise mine signatures` completes such signatures"
             )
-    return signatures
 
 
 def _support(target: str) -> WhyNot | None:

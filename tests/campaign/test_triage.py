@@ -20,6 +20,7 @@ from reprise.campaign.filing import Known
 from reprise.campaign.findings import finding_files
 from reprise.campaign.judging import Judging
 from reprise.campaign.records import StoreError
+from reprise.campaign.report.summary import Report
 from reprise.campaign.store import Run
 from reprise.campaign.triage.bugreport import bug_report
 from reprise.campaign.triage.decisions import FILE, Decided, Decision, Decisions
@@ -189,6 +190,13 @@ def test_a_reduced_version_is_what_is_reported(run: Path, rules: Path) -> None:
     assert item is not None and item.is_reduced
     report = bug_report(item, TARGET)
     assert "float64[1]" in report.text and "was not reduced" not in report.text
+    assert item.is_new
+    described = json.loads((small / "finding.json").read_text())
+    (small / "finding.json").write_text(json.dumps({**described, "rule": "clip_of_float64"}))
+    item = listing(run, rules).pick("1")
+    assert item is not None and not item.is_new  # a rule matches what is left of it
+    assert "known: clip_of_float64" in next(shown(item))
+    assert [r.known_as for r in Report(Run.open(run)).defects].count("clip_of_float64") == 1
     (small / "finding.json").write_text("{")
     item = listing(run, rules).pick("1")
     assert item is not None and not item.is_reduced  # a damaged one is not used

@@ -65,7 +65,7 @@ def _defect(ranked: Ranked, report: Report) -> dict[str, Any]:
         "id": defect.id,
         "key": defect.key,
         "count": defect.count,
-        "known_rule": defect.rule,
+        "known_rule": ranked.rule,
         "learned_rules": list(ranked.learned),
         "verdict": defect.verdicts[0].value,
         "verdicts": [verdict.value for verdict in defect.verdicts],

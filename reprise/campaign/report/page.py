@@ -98,7 +98,7 @@ class _Page:
     def _header(self) -> Markup:
         run = self.run
         found = run.redundancy
-        new = sum(1 for defect in run.defects if defect.rule is None)
+        new = sum(1 for ranked in self.report.defects if ranked.rule is None)
         rejected = sum(row[1] for row in self.report.suppressed)
         tiles = [
             (f"{run.tests:,}", "tests"),
@@ -231,8 +231,8 @@ class _Page:
     def _row(self, ranked: Ranked) -> Markup:
         defect = ranked.defect
         known = (
-            tag("code", defect.rule)
-            if defect.rule
+            tag("code", ranked.rule)
+            if ranked.rule
             else tag("span", ranked.known_as, class_="badge new")
         )
         return tag(
@@ -245,7 +245,7 @@ class _Page:
             tag("td", known, class_="keep"),
             tag("td", f"{defect.first_index:,}", class_="n", data_value=defect.first_index),
             tag("td", tag("span", in_line(ranked.headline, _ROW_TITLE)), class_="title"),
-            data_kind="known" if defect.rule else "new", data_id=defect.id,
+            data_kind="known" if ranked.rule else "new", data_id=defect.id,
         )  # fmt: skip
 
     def _findings(self) -> Markup | None:
@@ -286,7 +286,7 @@ class _Page:
         words = [
             tag("span", tag("i", class_=f"dot v-{defect.verdicts[0].value}"), _what(defect),
                 class_="badge"),
-            tag("span", f"known: {defect.rule}", class_="badge") if defect.rule
+            tag("span", f"known: {ranked.rule}", class_="badge") if ranked.rule
             else tag("span", ranked.known_as, class_="badge new"),
             tag("span", f"{defect.count:,} report{'s' if defect.count != 1 else ''}",
                 class_="badge"),

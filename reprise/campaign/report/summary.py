@@ -34,11 +34,13 @@ class Ranked:
     version's (None: none was kept), ``detail`` what stands in it, ``problem`` why it could not be
     read.
 
-    ``pattern``: the known rule's declaration, if the defect has a rule that could be loaded.
+    ``rule``: the known rule that the defect is filed under, by itself or by its reduced version;
+    ``pattern``: the rule's declaration, if it could be loaded.
     ``learned``: the rules that the run learned from it.
     """
 
     defect: Defect
+    rule: str | None
     pattern: Pattern | None
     finding: Finding | None
     folder: Path | None
@@ -49,8 +51,8 @@ class Ranked:
     @property
     def known_as(self) -> str:
         """The rule that explains the defect; of a new one, the rules that were learned from it."""
-        if self.defect.rule is not None:
-            return self.defect.rule
+        if self.rule is not None:
+            return self.rule
         match self.learned:
             case ():
                 return "new"
@@ -184,7 +186,7 @@ class Report:
 
         def order(ranked: Ranked) -> tuple[bool, bool, int]:
             defect = ranked.defect
-            return defect.rule is not None, defect.severity is Severity.LOW, -defect.count
+            return ranked.rule is not None, defect.severity is Severity.LOW, -defect.count
 
         return sorted(self.defects, key=order)[:number]
 
@@ -192,8 +194,9 @@ class Report:
         return [f for s in signatures for f in self._kept.get((s.verdict, s.signature, s.rule), [])]
 
     def _ranked(self, defect: Defect) -> Ranked:
-        pattern = self.pattern(defect.rule)
         best = representative(self._findings(defect.signatures))
+        rule = defect.rule if best is None else best.rule
+        pattern = self.pattern(rule)
         learned = tuple(
             dict.fromkeys(
                 name
@@ -202,9 +205,9 @@ class Report:
             )
         )
         if best is None:
-            return Ranked(defect, pattern, None, None, None, "", learned)
+            return Ranked(defect, rule, pattern, None, None, None, "", learned)
         shown = best.finding, best.folder, best.detail, best.problem
-        return Ranked(defect, pattern, *shown, learned)
+        return Ranked(defect, rule, pattern, *shown, learned)
 
     @cached_property
     def _learned(self) -> dict[str, list[str]]:

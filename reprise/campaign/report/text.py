@@ -111,7 +111,7 @@ def _row(ranked: Ranked) -> list[Text]:
         Text(defect.id),
         Text(f"{defect.count:,}"),
         Text(what, style=_COLOURS.get(defect.verdicts[0], "")),
-        Text(printable(defect.rule)) if defect.rule else Text(ranked.known_as, style="bold"),
+        Text(printable(ranked.rule)) if ranked.rule else Text(ranked.known_as, style="bold"),
         Text(f"{defect.first_index:,}"),
     ]
 
@@ -175,7 +175,7 @@ def _findings(top: Sequence[Ranked], report: Report, to: Console) -> None:
     for ranked in top:
         defect, finding = ranked.defect, ranked.finding
         flaky = finding and finding.confirmation and finding.confirmation.flaky
-        known = f"known: {defect.rule}" if defect.rule else ranked.known_as
+        known = f"known: {ranked.rule}" if ranked.rule else ranked.known_as
         head = f"{defect.id} ({known}{', flaky' if flaky else ''}): {ranked.headline}"
         to.print(Text(f"  {in_line(head, to.width - 3)}"), soft_wrap=True)
         command = None if ranked.folder is None else report.command(ranked.folder)

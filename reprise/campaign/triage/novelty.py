@@ -61,7 +61,8 @@ class Near:
 @dataclass(frozen=True)
 class Item:
     """A defect to decide about. ``finding`` stands for it, in ``folder`` (its reduced version, if
-    there is one); ``similar``: other defects of the run whose signatures are alike."""
+    there is one), which is filed under ``rule``; ``similar``: other defects of the run whose
+    signatures are alike."""
 
     defect: Defect
     finding: Finding
@@ -71,6 +72,7 @@ class Item:
     text: str
     nearest: tuple[Near, ...]
     similar: tuple[Defect, ...]
+    rule: str | None
 
     @property
     def is_reduced(self) -> bool:
@@ -92,7 +94,7 @@ class Item:
     @property
     def is_new(self) -> bool:
         """Whether no known bug is what happened."""
-        return self.defect.rule is None
+        return self.rule is None
 
     @property
     def novelty(self) -> tuple[bool, bool, bool, float, int, str]:
@@ -156,7 +158,9 @@ class Listing:
         graph, text = _program(one.folder, self._signatures)
         nearest = () if graph is None else tuple(_nearest(graph, self._matcher, self._rules))
         similar = tuple(d for d in self._run.defects if d is not defect and _alike(d, defect))
-        return Item(defect, one.finding, one.folder, one.detail, graph, text, nearest, similar)
+        return Item(
+            defect, one.finding, one.folder, one.detail, graph, text, nearest, similar, one.rule
+        )
 
 
 def _program(folder: Path, signatures: Signatures) -> tuple[Graph | None, str]:

@@ -127,7 +127,7 @@ def shown(item: Item) -> Iterator[str]:
     defect, detail = item.defect, item.detail
     what = " and ".join(v.value.replace("_", " ") for v in defect.verdicts)
     low = ", minor" if defect.severity is Severity.LOW else ""
-    state = "new" if item.is_new else f"known: {defect.rule}"
+    state = "new" if item.is_new else f"known: {item.rule}"
     yield f"{defect.id}, finding {item.finding.id}: {what}{low}, {state}, {_times(defect)}"
     yield f"  {_line(detail.title)}"
     confirmation = detail.confirmation
