@@ -8,6 +8,7 @@ import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import (
+    counted,
     output_option,
     show_diagnostics,
     show_json,
@@ -62,14 +63,18 @@ def mine_docs(
 
     --format json writes the summary for tools, with --check the differences too.
 
-    Exit code: 0 everything was read (and agrees), 1 something could not be read, or disagrees
-    without an explanation (the rest is written all the same), 2 no documentation.
+    Exit code: 0 everything was read (and agrees), 1 something disagrees without an explanation, 2
+    something could not be read (what could be is written), or nothing.
     """
     from reprise.mining.docs import report
     from reprise.mining.docs.agreement import compare
     from reprise.mining.docs.mining import mine, read, save
     from reprise.mining.docs.model import Form
 
+    if output is not None and output.suffix not in ("", ".rules") and not output.is_dir():
+        raise click.UsageError(
+            f"{output}: -o is a folder, or a file whose name ends in .rules, not in {output.suffix}"
+        )
     if save_docs is not None and paths:
         raise click.UsageError("--save-docs is for documents that are made: give no PATHS")
     documentation = read(paths, None if kind is None else Form(kind), save_docs)
@@ -80,7 +85,8 @@ def mine_docs(
         return Exit.INPUT
     mined = mine(documentation, opset)
     agreement = compare(documentation) if check else None
-    written = save(mined, output, write_output) if output is not None else []
+    if output is not None:
+        save(mined, output, write_output)
     if form == "json":
         show_json(report.as_json(mined, agreement))
     else:
@@ -93,7 +99,11 @@ def mine_docs(
             show_table(report.agreement_table(agreement))
             for line in report.differences(agreement):
                 click.echo(line)
-        for path in written:
-            click.echo(f"wrote {path}")
-    wrong = documentation.diagnostics or (agreement is not None and agreement.unexplained)
-    return Exit.FOUND if wrong else Exit.OK
+        if output is None:
+            click.echo("nothing written: -o FOLDER, or -o FILE.rules")
+        else:
+            number = len(mined.constraints) + len(mined.signatures)
+            click.echo(f"{counted(number, 'declaration')} written to {output}")
+    if documentation.diagnostics:
+        return Exit.INPUT
+    return Exit.FOUND if agreement is not None and agreement.unexplained else Exit.OK

@@ -8,6 +8,7 @@ import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, counting, show_table
+from reprise.cli.refusal import Refusal
 
 
 @click.command(short_help="Start an extractor for another compiler.")
@@ -51,7 +52,7 @@ def new(name: str, checkout: Path | None, folder: Path) -> int:
                 found = suggest(where.files, tell)
         path, _ = scaffold(name, folder, where, found)
     except ScaffoldError as error:
-        raise click.ClickException(str(error)) from error
+        raise Refusal(str(error)) from error
     if found is not None and where is not None:
         rows = [
             [s.keyword_set, s.name, str(s.count), s.places[0], s.why if s.sure else f"? {s.why}"]
@@ -62,5 +63,7 @@ def new(name: str, checkout: Path | None, folder: Path) -> int:
             click.echo(f"pragma at {pragma}")
         click.echo(f"{counted(len(where.files), 'file')}, {found.lines:,} lines read", err=True)
     source = checkout if checkout is not None else "CHECKOUT"
-    click.echo(f"{path} written; next: reprise mine source {source} --extractor {path.parent}")
+    click.echo(
+        f"extractor written to {path}; next: reprise mine source {source} --extractor {path.parent}"
+    )
     return Exit.OK

@@ -32,18 +32,17 @@ def signatures(
 
     Exit code: 0 some signature was completed, 1 none was, 2 the file cannot be read.
     """
-    from reprise.facts.onnx_apply import named
-    from reprise.lang.symbols import suggest
+    from reprise.mining.signatures.asked import elsewhere, full_name, names_in
     from reprise.mining.signatures.learning import Learned, declarations, learn_all, written
 
-    wanted = [name.strip() for names in ops for name in names.split(",") if name.strip()]
     decls = declarations(path)
     known = {decl.name.text for decl in decls}
+    wanted = [full_name(name, known) for name in names_in(ops)]
     for name in wanted:
         if name not in known:
-            near = named(name, known) or suggest(name, known)
-            hint = f" ({near})" if near else ""
-            raise click.UsageError(f"{path} declares no operator `{name}`{hint}")
+            raise click.UsageError(
+                f"{path} declares no operator `{name}`{elsewhere(name, known, path)}"
+            )
     chosen = [decl for decl in decls if not wanted or decl.name.text in wanted]
     answers = []
     with counting(len(chosen), "operator") as done:

@@ -16,8 +16,9 @@ from reprise.cli.output import (
     text_or_json,
     write_output,
 )
+from reprise.cli.refusal import Refusal
 
-_PATHS = click.Path(exists=True, dir_okay=False, path_type=Path)
+_PATHS = click.Path(exists=True, path_type=Path)
 
 
 @click.command(short_help="Mine a compiler's sources for constraints and monitors.")
@@ -35,16 +36,16 @@ _PATHS = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--hardware",
     multiple=True,
-    metavar="FILE",
+    metavar="PATH",
     type=_PATHS,
-    help="Facts of `reprise mine hardware`, to hold the sources against. May be repeated.",
+    help="Facts of `reprise mine hardware`, to hold the sources against; repeatable.",
 )
 @click.option(
     "--docs",
     multiple=True,
-    metavar="FILE",
+    metavar="PATH",
     type=_PATHS,
-    help="Constraints of `reprise mine docs`, to refer to. May be repeated.",
+    help="Constraints of `reprise mine docs`, to refer to; repeatable.",
 )
 @click.option(
     "--max-bytes",
@@ -75,7 +76,7 @@ def source(
     """
     from reprise.lang.diagnostics import RulesError
     from reprise.mining.source.extractor import load_extractor
-    from reprise.mining.source.files import MOST_BYTES
+    from reprise.mining.source.files import MOST_BYTES, nothing_asked_for
     from reprise.mining.source.mine import mine
     from reprise.mining.source.summary import as_json, declarations, notes, summary, unused_lines
 
@@ -96,8 +97,7 @@ def source(
     for line in notes(mined):
         click.echo(line, err=True)
     if not mined.files:
-        click.echo(f"no file of {checkout} is one that the extractor asks for", err=True)
-        return Exit.INPUT
+        raise Refusal(nothing_asked_for(checkout, extractor))
     if output is not None:
         write_output(output, mined.text, [checkout / path for path in mined.files])
     elif form == "text":
@@ -108,5 +108,5 @@ def source(
     for line in [*(unused_lines(mined) if unused else ()), *summary(mined)]:
         click.echo(line, err=output is None)
     if output is not None:
-        click.echo(f"{counted(declarations(mined), 'declaration')} written to {output}", err=True)
+        click.echo(f"{counted(declarations(mined), 'declaration')} written to {output}")
     return Exit.OK

@@ -118,14 +118,13 @@ def read(
     return replace(read_texts(made), folders=(folder,))
 
 
-def save(mined: Mined, out: Path, write: Callable[[Path, str], None]) -> list[Path]:
-    """Write the rules to a folder or, where ``out`` ends in ``.rules``, to one file; says which
-    files were written. ``write`` writes one."""
+def save(mined: Mined, out: Path, write: Callable[[Path, str], None]) -> None:
+    """Write the rules to a folder or, where ``out`` ends in ``.rules``, to one file. ``write``
+    writes one file."""
     files = mined.files()
     if out.suffix == ".rules":
         texts = [text for text in files.values() if text.count("\n") > 1] or [_file(_TITLE, ())]
         write(out, "\n".join(texts))
-        return [out]
+        return
     for name, text in files.items():
         write(out / name, text)
-    return [out / name for name in files]

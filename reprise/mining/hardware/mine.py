@@ -114,8 +114,8 @@ def _mine_file(
         if searched:
             return [], []
         names = ", ".join(f.name for f in formats)
-        what = "is empty" if not text.strip() else "has no mark of any format that I know"
-        hint = f"known are {names}: say which one with --as"
+        what = "is empty" if not text.strip() else "has no mark of any known format"
+        hint = f"formats: {names}; say which one with --as"
         return [], [problem("spec-unknown-format", f"this file {what}", whole, hint=hint)]
     document, wrong = read_document(path, fmt, text)
     complete = not any(d.severity is Severity.ERROR for d in wrong)

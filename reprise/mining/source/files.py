@@ -9,6 +9,7 @@ import codecs
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,9 @@ SUFFIXES = {
 }
 MOST_BYTES = 2_000_000
 """Larger files are generated, by experience: the largest one written by hand in TVM has 0.3 MB."""
+
+_MOST_ENDINGS = 5
+"""Suffixes of files that are told where none is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,22 @@ def sources(
         else:
             found.append(Source(path, language, absolute, status.st_size))
     return found, skipped
+
+
+def nothing_asked_for(checkout: Path, extractor: Extractor) -> str:
+    """What to tell of a checkout without a file that the extractor asks for: what it asks for, and
+    what files there are."""
+    endings = Counter(
+        os.path.splitext(path)[1] or "without a suffix" for path, _ in _walk(checkout, [])
+    )
+    there = ", ".join(f"{end} ({n})" for end, n in endings.most_common(_MOST_ENDINGS))
+    asked = [f"include = {', '.join(extractor.include)}"]
+    if extractor.exclude:
+        asked.append(f"exclude = {', '.join(extractor.exclude)}")
+    asked.append(f"languages = {', '.join(extractor.languages)}")
+    return f"no file of {checkout} is one that {extractor.path} asks for ({'; '.join(asked)}); " + (
+        f"the files there: {there}" if there else "there is no file"
+    )
 
 
 def _walk(checkout: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str]]:

@@ -54,7 +54,7 @@ def test_a_broken_line_is_shown_and_the_rest_is_written(
     page = (DATA / "pages" / "onnx__Concat.md").read_text(encoding="utf-8")
     (tmp_path / "onnx__Concat.md").write_text(page.replace("(required) :", "(requird) :", 1))
     out = tmp_path / "out"
-    assert run(["mine", "docs", str(tmp_path), "--out", str(out)]) == Exit.FOUND
+    assert run(["mine", "docs", str(tmp_path), "--out", str(out)]) == Exit.INPUT
     shown = capsys.readouterr()
     assert "onnx__Concat.md:29:18: warning[unread-line]" in shown.err
     assert "(requird)" in shown.err
@@ -102,3 +102,14 @@ def test_the_comparison_for_tools(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["documents"] == 7
     assert said["check"]["facts"]["version"]["stated"] == 26
     assert all(d["explanation"] for d in said["check"]["differences"])
+
+
+def test_what_is_not_written_is_said_and_odd_names_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = str(DATA / "pages" / "onnx__Concat.md")
+    assert run(["mine", "docs", page]) == Exit.OK
+    assert "nothing written: -o FOLDER" in capsys.readouterr().out
+    assert run(["mine", "docs", page, "-o", str(tmp_path / "x.txt")]) == Exit.INPUT
+    assert "not in .txt" in capsys.readouterr().err
+    assert not (tmp_path / "x.txt").exists()

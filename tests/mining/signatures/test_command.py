@@ -8,6 +8,7 @@ import pytest
 
 from reprise.cli.main import Exit, run
 from reprise.data import data_path
+from reprise.mining.signatures.asked import full_name
 
 MINED = data_path("rules") / "mining" / "onnx.rules"
 OTHER = "set numbers = {1, 2}\n"
@@ -88,3 +89,31 @@ def test_an_operator_may_be_meant_without_its_domain(
     arguments = ["mine", "signatures", str(MINED), "--ops", "hannwindow", "--out", str(out)]
     assert run(arguments) == Exit.INPUT
     assert "did you mean `onnx.HannWindow`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("BitwiseNot", "UIR has it, as `bitwise_not`; {folder}/signatures_in_uir.rules has its"),
+        ("HanWindow", "(did you mean `onnx.HannWindow`?)"),
+        ("StringNormalizer", "declares no operator `StringNormalizer`\n"),
+    ],
+)
+def test_an_operator_that_is_not_declared_is_told_where_it_is(
+    name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "signatures.rules"
+    path.write_text(RAW)
+    (tmp_path / "signatures_in_uir.rules").write_text(RAW)
+    out = str(tmp_path / "out.rules")
+    assert run(["mine", "signatures", str(path), "--ops", name, "-o", out]) == Exit.INPUT
+    assert said.format(folder=tmp_path) in capsys.readouterr().err
+
+
+def test_the_domain_may_be_left_out() -> None:
+    known = {"onnx.HannWindow", "ai.onnx.ml.Scaler"}
+    assert [full_name(n, known) for n in ("HannWindow", "scaler", "x")] == [
+        "onnx.HannWindow",
+        "ai.onnx.ml.Scaler",
+        "x",
+    ]

@@ -371,3 +371,18 @@ def test_of_a_generated_table_the_first_sites_are_read(
     found = mined({"table.py": f"T = [{table}]\n"})
     assert len(found.derived.found) == 3
     assert "table.py: 4 further sites not looked at" in list(notes(found))
+
+
+def test_a_checkout_without_files_of_the_kind_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "extractor.toml").write_text(
+        'target = "a"\nlanguages = ["cpp"]\ninclude = ["src/**"]\n'
+    )
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "a.rs").touch()
+    given = ["mine", "source", str(tmp_path / "toy"), "--extractor", str(tmp_path)]
+    assert run(given) == Exit.INPUT
+    error = capsys.readouterr().err
+    assert error.startswith("reprise: no file of ")
+    assert "(include = src/**; languages = cpp); the files there: .rs (1)" in error
