@@ -13,7 +13,10 @@ from reprise.cli.output import counted, counting, show_diagnostics, show_json, t
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_TARGET_NAMES = ("taco", "tensora", "mlir", "finch", "pydata", "torch", "scipy")
+_TARGET_NAMES = (
+    *("taco", "tensora", "mlir-sparse", "finch", "pydata-sparse", "torch-sparse", "scipy-sparse"),
+    *("mlir", "pydata", "torch", "scipy"),
+)
 _PERMISSIONS = (
     "diagonals",
     "reductions",
@@ -26,8 +29,17 @@ _PERMISSIONS = (
     "units",
 )
 
+
+def _rule_names(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    from reprise.einsum.translate.backends import rule_names
+
+    return rule_names(given) if given else ()
+
+
 _target = click.option(
-    "--target", "targets", multiple=True, type=click.Choice(_TARGET_NAMES),
+    "--target", "targets", multiple=True, type=click.Choice(_TARGET_NAMES), callback=_rule_names,
     help="Keep to this compiler's limits too; may be repeated.",
 )  # fmt: skip
 _rules = click.option(

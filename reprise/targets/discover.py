@@ -30,6 +30,13 @@ _SHIPPED = {
     ),
 }
 """The files of the targets that ship, by their folder in the package."""
+SHORT_NAMES = {
+    "mlir": "mlir-sparse",
+    "pydata": "pydata-sparse",
+    "scipy": "scipy-sparse",
+    "torch": "torch-sparse",
+}
+"""Other names of targets: those that rules about kernels have for them."""
 _SPEC = re.compile(r"(?P<name>.+?\.py|[^:@]+)(?::(?P<device>\w+))?(?:@(?P<python>.+))?", re.S)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -159,6 +166,8 @@ def _file_of(name: str) -> Path:
     if name.endswith(".py"):
         return Path(name)
     files = _files()
+    if name not in files:
+        name = SHORT_NAMES.get(name, name)
     if name not in files:
         from reprise.lang.symbols import suggest
 

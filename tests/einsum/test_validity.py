@@ -14,6 +14,7 @@ from reprise.einsum.settings import LIMITS, PERMISSIONS, TARGETS, USUAL, Setting
 from reprise.einsum.text import parse
 from reprise.einsum.validity import Validity, load_kernel_rules, specialised
 from reprise.lang.ruleset import load_rules
+from reprise.targets.discover import SHORT_NAMES
 from tests.einsum.kernels import kernels
 
 RULES = load_kernel_rules()
@@ -85,6 +86,20 @@ CASES = {
     "taco_cycle": (aimed("taco"), "ij->ji where A: dd, B: ds", "ij->ji where A: ds, B: ds"),
     "taco_diagonal": (aimed("taco"), "ij->i where B: ds", "ii->i where B: ds"),
     "no_such_level": (aimed("tensora"), "ij->ij where B: ss", "ij->ij where B: uq"),
+    "matrix_factors": (aimed("torch"), "ij,jk->ik", "ij,jk,kl->il"),
+    "matrix_sum_of_products": (
+        aimed("torch"),
+        "A(i) = B(i) + C(i)",
+        "A(i) = B(i) + C(i) * D(i)",
+    ),
+    "matrix_tensor_twice": (aimed("scipy"), "A(i) = B(i) * C(i)", "A(i) = B(i) * B(i)"),
+    "matrix_diagonal": (aimed("scipy"), "ij,j->i", "ii,i->i"),
+    "matrix_reduction": (aimed("torch"), "ij,j->i", "ij,i->i"),
+    "matrix_broadcast": (
+        aimed("torch"),
+        "A(i) = B(i) + C(i)",
+        "A(i,j) = B(i,j) + C(i)",
+    ),
     "finch_order": (aimed("finch"), "ij->ij where B: ds", "ij->ij where B: dd:1,0"),
     "finch_outermost": (aimed("finch"), "ij->ij where B: ds", "ij->ij where B: ss"),
     "finch_output": (aimed("finch"), "ij->ij where A: dd", "ij->ij where A: ds"),
@@ -129,7 +144,8 @@ def test_the_names_in_the_rules_are_ours() -> None:
     assert set(rules.sets["limit_names"].values) == set(LIMITS)
     assert set(rules.sets["einsum_targets"].values) == set(TARGETS)
     assert set(PERMISSIONS) > USUAL
-    assert (commands._PERMISSIONS, commands._TARGET_NAMES) == (PERMISSIONS, TARGETS)
+    assert commands._PERMISSIONS == PERMISSIONS
+    assert set(commands._TARGET_NAMES) == {*TARGETS, *SHORT_NAMES.values()}
 
 
 def test_a_setting_that_is_none_is_refused() -> None:

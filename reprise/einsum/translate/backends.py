@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, cast
 
 from reprise.einsum.translate.script import Translator
+from reprise.targets.discover import SHORT_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +62,9 @@ BACKENDS = {
     ),
 }
 """By the target's name."""
+
+
+def rule_names(targets: Iterable[str]) -> tuple[str, ...]:
+    """The names that rules have for targets, which may be called either way, each once."""
+    long = {full: short for short, full in SHORT_NAMES.items()}
+    return tuple(dict.fromkeys(long.get(name, name) for name in targets))

@@ -12,17 +12,22 @@ import pytest
 
 from reprise.einsum.data import materialise
 from reprise.einsum.filing import KnownKernels, bug_files
+from reprise.einsum.generate import Request, generate
+from reprise.einsum.json_form import loads
+from reprise.einsum.options import Options
 from reprise.einsum.reference import difference, reference
 from reprise.einsum.relations import variants
 from reprise.einsum.results import dense_result
 from reprise.einsum.self_check import self_check
+from reprise.einsum.settings import PERMISSIONS, Settings
 from reprise.einsum.targets.shared.kernel_runner import KernelRunner
 from reprise.einsum.testing import TestRequest, kernel_options
 from reprise.einsum.text import parse
 from reprise.einsum.translate import finch, mlir_sparse, taco, tensora
-from reprise.einsum.translate.backends import BACKENDS
+from reprise.einsum.translate.backends import BACKENDS, rule_names
 from reprise.einsum.translate.matrices import plan
 from reprise.einsum.translate.script import Untranslatable, script, statements
+from reprise.einsum.validity import Validity, load_kernel_rules
 from reprise.targets.discover import parse_target
 from reprise.targets.process import Limits, TargetProcess
 
@@ -155,3 +160,31 @@ def test_data_are_written_as_they_are_stored() -> None:
     kernel = parse("A(i) = B(i) where i=4, B: s {(3): 2, (0): -1}").kernel()
     line = statements(BACKENDS["scipy-sparse"].translator, kernel)[0]
     assert "(np.array([3, 0], 'int32'), np.array([0, 0], 'int32'))" in line
+
+
+def test_rules_know_which_kernels_are_matrices() -> None:
+    some = Options(
+        operands=(1, 3), ranks=(1, 3), sums=0.4, diagonals=0.1, scalars=0.1, reductions=0.3,
+        broadcasts=0.3, repeated_tensors=0.2,
+    )  # fmt: skip
+    settings = Settings(allowed=frozenset(PERMISSIONS), targets=("torch",))
+    validity = Validity(load_kernel_rules(), settings)
+    told = set()
+    for text in "".join(generate(Request(300, 3, some))).splitlines():
+        kernel = loads(text)
+        wrong = {v.rule for v in validity.of(kernel)}
+        assert all(name.startswith("matrix_") for name in wrong)
+        try:
+            plan(kernel)
+        except Untranslatable:
+            assert wrong, text
+        else:
+            assert not wrong, (text, wrong)
+        told |= wrong
+    assert told == {name for name in validity.rules.denies if name.startswith("matrix_")}
+
+
+def test_targets_have_one_name_among_rules_and_users_may_say_both() -> None:
+    for name, backend in BACKENDS.items():
+        assert rule_names([name]) == (backend.limits or "taco",)
+        assert parse_target(rule_names([name])[0]).name == name
