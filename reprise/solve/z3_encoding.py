@@ -299,10 +299,12 @@ class _Encoder:
                 return
             self.found.results.append(TensorType(dtype, self._result_shape(type_)))
 
-    def _result_shape(self, type_: ast.TypeExpr) -> tuple[Any, ...]:
+    def _result_shape(self, type_: ast.TypeExpr) -> tuple[Any, ...] | None:
+        if type_.shape is None:  # left open: whatever shape it is
+            return None
         text = f"-> {show(type_)}"
         shape: list[Any] = []
-        for dim in type_.shape or ():
+        for dim in type_.shape:
             if isinstance(dim, ast.Splat):
                 value = self._value(dim.expr, text, type_.span)
                 shape += () if value is _NOTHING or value is None else value
