@@ -18,6 +18,7 @@ import numpy as np
 
 from reprise.einsum.data import Array, Stored
 from reprise.einsum.kernel import Kernel, Term
+from reprise.lang.display import counted
 
 _MANTISSA = {"float64": 53, "float32": 24, "int64": 63, "int32": 31}
 """Up to 2 to this power, every integer has its own value in the element type."""
@@ -98,8 +99,9 @@ class Difference:
     def __str__(self) -> str:
         if self.place is None:
             return "the results have different shapes"
+        differ = "differs" if self.count == 1 else "differ"
         return (
-            f"{self.count} values differ, the first at {self.place}: "
+            f"{counted(self.count, 'value')} {differ}, the first at {self.place}: "
             f"{self.actual:g} instead of {self.expected:g}"
         )
 
