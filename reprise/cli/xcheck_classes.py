@@ -38,8 +38,8 @@ def classes(
 ) -> int:
     """Partition the models of a run of `reprise xcheck` by behaviour.
 
-    Models are in one class if the same constraints are satisfied, violated or apply nowhere, and,
-    if the compiler was instrumented (`reprise instrument`), its monitors saw the same. The classes
+    Models are in one class if the same constraints are satisfied, violated or not reached, and, if
+    the compiler was instrumented (`reprise instrument`), its monitors saw the same. The classes
     are compared with those of two plainer tests: whether the model compiled, and which passes were
     completed.
 
@@ -75,5 +75,6 @@ def classes(
             classes_report.show_differences(found, pair[0], pair[1], screen)
         else:
             classes_report.show(found, screen, every)
-    click.echo(written.get(), nl=False)
+    for line in written.get().splitlines():
+        click.echo(line.rstrip())  # a table's lines are all of one width
     return Exit.OK

@@ -18,8 +18,8 @@ SHOWN = 25
 """Classes that are listed."""
 _FEW = 3
 """Differences and models that are named in a line."""
-_LEAST = 40
-"""Characters of the last column, however narrow the terminal."""
+_LEAST = 30
+"""Characters of the last column, however narrow the terminal: as many as its table leaves it."""
 _TELLING = (Seen.VIOLATED, Seen.ERROR, Seen.UNKNOWN, Seen.SATISFIED, Seen.NOT_REACHED)
 """The most telling first."""
 WORDS = {seen: seen.value.replace("_", " ") for seen in Seen}
