@@ -95,6 +95,8 @@ def _show(given: Given) -> None:
         click.echo("    with a warning in its log")
     if given.unread is not None:
         click.echo(printable(f"    no constraint was looked at: {given.unread}"))
+    for broken in given.broken:
+        click.echo(printable(f"    contradicts the signature of {shortened(broken, _TEXT)}"))
     for word, constraints in (("violates", given.violated), ("may violate", given.possible)):
         for constraint in constraints:
             click.echo(printable(f"    {word} {constraint.name} ({source_of(constraint)})"))

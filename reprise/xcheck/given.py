@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from reprise.facts.errors import ModelError
+from reprise.facts.onnx_apply import is_foreign
 from reprise.lang.declared import Constraint
 from reprise.lang.source import read_source
 from reprise.patterns.check import UsageError
+from reprise.solve.signatures import Signatures
+from reprise.uir.graph import Graph
+from reprise.uir.inference import SignatureError
 from reprise.uir.text import parse_uir
 from reprise.xcheck.findings import source_of
 from reprise.xcheck.judge import Judgement
@@ -27,21 +31,31 @@ from reprise.xcheck.write import Unwritten, onnx_refuses, read_model, write
 @dataclass(frozen=True, slots=True)
 class Given:
     """A model that was given. ``violated``: constraints, and ``possible``: those that it may
-    violate, as far as it leaves types open; ``unread``: why no graph can be read from it, so that
-    nothing is known of either."""
+    violate, as far as it leaves types open; ``asked``: how many were looked at; ``broken``: what of
+    operators' signatures it does not have; ``unread``: why no graph can be read from it, so that
+    nothing is known of any of these."""
 
     path: Path
     violated: tuple[Constraint, ...]
     possible: tuple[Constraint, ...]
+    asked: int
+    broken: tuple[str, ...]
     unread: str | None
     outcome: Outcome
 
     @property
     def words(self) -> str:
         """What became of it, for people."""
-        if self.outcome.verdict is Verdict.COMPILED and (self.possible or self.unread):
-            return "compiled"  # whether it is valid is not known
-        return self.outcome.verdict.words
+        if self.outcome.verdict is not Verdict.COMPILED:
+            return self.outcome.verdict.words
+        if self.possible or self.unread:
+            return "compiled"  # what it violates is not known
+        none = (
+            "does not violate the constraint"
+            if self.asked == 1
+            else f"violates none of the {self.asked} constraints"
+        )
+        return f"compiled, {none}"
 
 
 def examine(paths: Sequence[Path], modeller: Modeller, compiler: Compiler) -> Iterator[Given]:
@@ -50,9 +64,11 @@ def examine(paths: Sequence[Path], modeller: Modeller, compiler: Compiler) -> It
     for path in paths:
         data = _model(path, modeller)
         unread, judgement = None, Judgement(frozenset(), frozenset())
+        broken: tuple[str, ...] = ()
         try:
             graph = read_model(data)
             judgement = modeller.judge_for(graph).judge(graph)
+            broken = tuple(_broken(graph, modeller.signatures))
         except ModelError as error:
             unread = str(error)
         known = modeller.constraints.items()
@@ -61,9 +77,25 @@ def examine(paths: Sequence[Path], modeller: Modeller, compiler: Compiler) -> It
             path,
             violated,
             tuple(c for name, c in known if name in judgement.possible),
+            len(known),
+            broken,
             unread,
             _outcome(data, compiler, judgement, violated, unread),
         )
+
+
+def _broken(graph: Graph, signatures: Signatures) -> Iterator[str]:
+    """What operators' signatures ask for and the nodes do not have. Of an operator by ONNX's own
+    name nothing is said: what decides its shapes is an attribute to its signature."""
+    for node in graph.nodes:
+        if node.op not in signatures or is_foreign(node.op):
+            continue
+        types = [None if t is None else t.type for t in node.inputs]
+        given = {name: value for name, value in node.attributes.items() if name in node.given}
+        try:
+            signatures.check(node.op, types, given)
+        except SignatureError as error:
+            yield str(error)
 
 
 def _outcome(
@@ -99,6 +131,7 @@ def as_json(given: Given) -> dict[str, Any]:
         "model": str(given.path),
         "violated": [{"constraint": c.name, "from": source_of(c)} for c in given.violated],
         "possibly_violated": [{"constraint": c.name, "from": source_of(c)} for c in given.possible],
+        "breaks_signatures": list(given.broken),
         "unread": given.unread,
         "verdict": found.verdict.value,
         "finding": found.verdict.is_finding,

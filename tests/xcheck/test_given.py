@@ -35,7 +35,7 @@ def test_each_model_is_told_with_what_it_violates_and_how_far_it_got(tmp_path: P
     done = compiled(tmp_path, *put(tmp_path, fine=FINE, large=LARGE, deadly=DEADLY), *PICKY)
     assert done.returncode == 1, done.stderr
     assert done.stdout.splitlines() == [
-        "fine.uir: valid model compiled, at the end (4 passes)",
+        "fine.uir: compiled, violates none of the 4 constraints, at the end (4 passes)",
         "large.uir: accepted silently though a constraint is violated, at the end (4 passes)",
         "    violates add_fits (picky.py:5)",
         "deadly.uir: crashed, in codegen (3 passes)",
