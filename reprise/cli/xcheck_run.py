@@ -14,6 +14,7 @@ from reprise.cli.lazy import LazyGroup
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_json, show_table, text_or_json, wants_colour
 from reprise.cli.resuming import refuse_other_options
+from reprise.cli.signature_file import SignatureFile
 
 if TYPE_CHECKING:
     from reprise.xcheck.summary import Summary
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _TEXT = 110
 _NAMED = 6
 """Constraints that are named in a line."""
+_REASONS = 3
+"""Constraints of which the summary repeats why no model violates them."""
 
 
 @click.group(
@@ -46,6 +49,10 @@ _NAMED = 6
 @click.option(
     "--rules", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="PATH",
     help="Constraints: a rule file or folder, instead of those that ship; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--signatures", multiple=True, type=SignatureFile(as_text=True), metavar="FILE",
+    help="A file with more operators (reprise mine signatures); may be repeated.",
 )  # fmt: skip
 @hardware_option
 @device_option
@@ -82,6 +89,7 @@ def xcheck(
     /,
     target: str | None,
     rules: tuple[Path, ...],
+    signatures: tuple[str, ...],
     hardware: tuple[Path, ...],
     device: str | None,
     seconds: float | None,
@@ -141,6 +149,7 @@ def xcheck(
             60.0 if timeout is None else timeout,
             4096 if memory is None else memory,
             budget,
+            signatures,
         )
         session = begin(asked, path, budget, watch, jobs, _say)
     with session as loop:
@@ -181,8 +190,8 @@ def _show(summary: Summary) -> None:
         click.echo(f"{counted(len(summary.groups), 'group')} of findings:")
     for group in summary.groups:
         first = group.first
-        click.echo(f"  {len(group.rows)} x {group.words}, {first.stage}")
-        click.echo(f"      {group.constraint.name} ({group.constraint.source})")
+        click.echo(printable(f"  {group.constraint.name} ({group.constraint.source})"))
+        click.echo(f"      {len(group.rows)} x {group.words}, {first.stage}")
         click.echo(printable(f"      {shortened(first.program, _TEXT)}"))
         if first.message:
             click.echo(printable(f"      {shortened(first.message, _TEXT)}"))
@@ -190,14 +199,21 @@ def _show(summary: Summary) -> None:
             click.echo(f"      {run.path / 'findings' / first.folder}")
     untold = [entry.constraint.name for entry in summary.coverage if entry.is_untold]
     if untold:
-        names = ", ".join(untold[:_NAMED]) + (", ..." if len(untold) > _NAMED else "")
         them = "it" if len(untold) == 1 else "one of them"
         click.echo(
-            f"nothing is known of {counted(len(untold), 'constraint')} ({names}): the compiler "
-            f"lacks an operator or an element type of every model that violates {them}"
+            f"nothing is known of {counted(len(untold), 'constraint')} ({_named(untold)}): the "
+            f"compiler lacks an operator or an element type of every model that violates {them}"
         )
-    for entry in summary.coverage:
-        if entry.aside is not None:
-            reason = printable(shortened(entry.aside, 3 * _TEXT))
-            click.echo(f"  no model violates {entry.constraint.name}: {reason}")
+    aside = [entry for entry in summary.coverage if entry.aside is not None]
+    if len(aside) <= _REASONS:
+        for entry in aside:
+            reason = printable(shortened(entry.aside or "", 3 * _TEXT))
+            click.echo(f"set aside, no model violates it: {entry.constraint.name}: {reason}")
+    else:
+        names = _named([entry.constraint.name for entry in aside])
+        click.echo(f"{len(aside)} set aside, no model violates them ({names})")
     click.echo(f"in {run.path}")
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")

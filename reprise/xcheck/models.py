@@ -30,7 +30,6 @@ from reprise.lang.ruleset import RuleSet
 from reprise.lower.onnx import OnnxLowering
 from reprise.patterns.match import can_fire
 from reprise.solve.answers import Clash
-from reprise.solve.signatures import Signatures
 from reprise.synth.vocabulary import LEFT_OUT
 from reprise.synth.witness import Witness, WitnessFinder
 from reprise.uir.graph import Attribute, Graph, Node, Role, Tensor, TensorType
@@ -38,7 +37,9 @@ from reprise.uir.inference import SignatureError
 from reprise.xcheck.device import Device
 from reprise.xcheck.judge import Judge, Judgement
 from reprise.xcheck.question import MOST, Asked, Drawn, Numbers, Rule, solve
+from reprise.xcheck.signatures import operators_in, signatures_for
 from reprise.xcheck.sizes import draw_shape
+from reprise.xcheck.stored import as_signed, as_written, is_stored_operand
 from reprise.xcheck.symbolic import TooMuch
 from reprise.xcheck.write import (
     Unwritten,
@@ -130,7 +131,7 @@ class Modeller:
         self.constraints = dict(constraints)
         self.device = device
         self.given = device.given
-        self.signatures = Signatures.of_symbols(rules.symbols)
+        self.signatures = signatures_for(rules, constraints.values())
         lowering = OnnxLowering()
         self.finder = WitnessFinder(rules, self.signatures, unsupported=lowering.unsupported)
         self._judges: dict[frozenset[str], Judge] = {}
@@ -176,7 +177,7 @@ class Modeller:
         found: dict[str | None, set[str]] = {}
         for name in self.constraints:
             for rule in self.by_head.get(name, ()):
-                for operator in next(_operators(rule, rule.body), (None,)):
+                for operator in next(operators_in(rule, rule.body), (None,)):
                     found.setdefault(operator, set()).add(name)
         return found
 
@@ -216,6 +217,7 @@ class _Search:
         self.unwritten: dict[str, None] = {}
         self._found: list[Graph] = []
         self._failures = 0
+        self._asks_valid = False
 
     # --- what is asked for -----------------------------------------------------------------------
 
@@ -252,6 +254,7 @@ class _Search:
         yield from ((kind, True) for kind in strict)
 
     def valid(self) -> Made | NotMade:
+        self._asks_valid = True
         if self._unknown:
             return self._unsigned()
         for structure in self._structures(Kind.VALID):
@@ -277,15 +280,27 @@ class _Search:
             operators = ", ".join(sorted(self._operators())) or "any"
             return NotMade(f"no program was found that its guard matches (operators: {operators})")
         if self.clashes and not self.unproved and not self.unwritten:
-            least = min(self.clashes, key=len)
-            return NotMade("nothing violates it alone; these clash", least)
+            return self._clash(min(self.clashes, key=len))
         if self.unwritten:
             return NotMade(f"none can be written: {next(iter(self.unwritten))}")
-        return NotMade("nothing was found that violates it alone")
+        what = "keeps it and all others" if self._asks_valid else "violates it alone"
+        return NotMade(f"nothing was found that {what}")
+
+    def _clash(self, clashes: tuple[Clash, ...]) -> NotMade:
+        """What is in the way. The constraint alone clashes with what the operators' signatures fix:
+        how many operands and results there are, and what every extent and element type is."""
+        own = self.constraint.span
+        if len(clashes) == 1 and clashes[0].span == own:
+            operators = ", ".join(sorted(self._operators() & set(self.maker.signatures)))
+            allowed = f"the signature of {operators} allows and " if operators else ""
+            holds = "never holds where it applies" if self._asks_valid else "always holds"
+            return NotMade(f"it {holds} in what {allowed}ONNX can state")
+        what = "keeps it and all others" if self._asks_valid else "violates it alone"
+        return NotMade(f"nothing {what}; these clash", clashes)
 
     def _operators(self) -> set[str]:
         rules = self.maker.by_head.get(self.constraint.guard, ())
-        found = (_operators(rule, _atoms(rule.body)) for rule in rules)
+        found = (operators_in(rule, _atoms(rule.body)) for rule in rules)
         return {op for each in found for asked in each for op in asked}
 
     # --- structures ------------------------------------------------------------------------------
@@ -311,7 +326,8 @@ class _Search:
         if not isinstance(witness, Witness):
             self._failures += 1
             return None
-        self._found.append(_opened(witness.program.graph, self._about_values))
+        graph = as_written(witness.program.graph)
+        self._found.append(_opened(graph, self._about_values))
         return self._found[-1]
 
     @cached_property
@@ -584,11 +600,12 @@ class _Search:
                 tensors[source.name] = _source(made, source, found.types[source.name])
         for node in graph.nodes:
             operands = [None if t is None else tensors[t.name] for t in node.inputs]
+            signed, stored = as_signed(node)
             given = {k: v for k, v in node.attributes.items() if k in node.given}
             given |= found.attributes[node.name]
-            types = [None if t is None else t.type for t in operands]
+            types = [None if t is None else tensors[t.name].type for t in signed]
             try:
-                typing = self.maker.signatures.check(node.op, types, given)
+                typing = self.maker.signatures.check(node.op, types, {**given, **stored})
             except SignatureError:
                 return None
             if any(
@@ -603,7 +620,7 @@ class _Search:
                 node.op,
                 operands,
                 results,
-                typing.attributes,
+                {k: v for k, v in typing.attributes.items() if k not in stored},
                 name=node.name,
                 given=frozenset(given),
             )
@@ -670,18 +687,6 @@ def _atoms(body: Iterable[core.Literal]) -> Iterator[core.Atom]:
             yield from _atoms(literal.body)
 
 
-def _operators(rule: core.Rule, atoms: Iterable[core.Literal]) -> Iterator[tuple[str, ...]]:
-    """The operators that each node may have, of those among the rule's ``atoms`` of which it says
-    so."""
-    sets = {x.expr: x.values for x in rule.body if isinstance(x, core.Member) and not x.negated}
-    for atom in atoms:
-        if isinstance(atom, core.Atom) and atom.relation == "node" and not atom.negated:
-            op = atom.terms[1]
-            known = (op.value,) if isinstance(op, core.Const) else sets.get(op, ())
-            if known:
-                yield tuple(map(str, known))
-
-
 def _source(graph: Graph, tensor: Tensor, type: TensorType) -> Tensor:
     if tensor.role is Role.INITIALIZER:
         return graph.add_initializer(tensor.name, type, tensor.value)
@@ -695,7 +700,8 @@ def _opened(graph: Graph, keep: bool) -> Graph:
     tensors: dict[str, Tensor] = {}
     for tensor in graph.tensors:
         if tensor.producer is None:
-            stored = keep and tensor.role is Role.INITIALIZER
+            is_operand = any(is_stored_operand(node, tensor) for node in graph.nodes)
+            stored = tensor.role is Role.INITIALIZER and (keep or is_operand)
             tensors[tensor.name] = (
                 made.add_initializer(tensor.name, tensor.type, tensor.value)
                 if stored

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reprise.campaign.source import require_shapes
 from reprise.data import data_path
 from reprise.distill.alone import alone_in
 from reprise.facts.hardware import default_hardware
 from reprise.lang import core
 from reprise.lang.declared import Constraint
+from reprise.lang.display import counted
 from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.patterns.check import UsageError
+from reprise.solve.signatures import Signatures
 from reprise.targets.discover import Target
 from reprise.targets.process import Limits
 from reprise.xcheck.device import Device, device
@@ -22,6 +25,7 @@ from reprise.xcheck.findings import declared_at, source_of
 from reprise.xcheck.models import Modeller, missing
 from reprise.xcheck.passes.compiler import PassCounter, parse_compiler
 from reprise.xcheck.run import Ahead, Bench, Budget, Loop, Watch
+from reprise.xcheck.signatures import interleaved, mined_files, without_signature
 from reprise.xcheck.store import MONITORS, Asked, Declared, Store, XRun
 
 _NAMED = 4
@@ -33,7 +37,8 @@ Say = Callable[[str], None]
 @dataclass
 class Prepared:
     """What a run works with. ``left_out``: constraints about other compilers; ``unknown``: those
-    that ask for something of the device that is not known, with what that is."""
+    that ask for something of the device that is not known, with what that is; ``mined``: files of
+    signatures that ship, if constraints name operators that have no other."""
 
     asked: Asked
     rules: RuleSet
@@ -42,12 +47,14 @@ class Prepared:
     constraints: dict[str, Constraint]
     left_out: list[str]
     unknown: dict[str, list[str]]
+    mined: tuple[Path, ...] = ()
 
     @property
     def rules_hash(self) -> str:
         """A hash of every rule that was loaded."""
         digest = hashlib.sha256()
-        for path, text in sorted(self.rules.sources.items()):
+        mined = {str(path): path.read_text() for path in self.mined}
+        for path, text in sorted({**self.rules.sources, **mined}.items()):
             digest.update(f"{path}\0{text}\0".encode())
         return digest.hexdigest()
 
@@ -81,6 +88,7 @@ def asked_for(
     timeout: float,
     memory: int,
     budget: Budget = Budget(),  # noqa: B008 (it is frozen)
+    signatures: Sequence[str] = (),
 ) -> Asked:
     """What options ask for; what ships where they name nothing."""
     return Asked(
@@ -94,6 +102,7 @@ def asked_for(
         memory=memory,
         models=budget.models,
         seconds=budget.seconds,
+        signatures=tuple(signatures),
     )
 
 
@@ -103,12 +112,16 @@ def compiler_for(prepared: Prepared) -> PassCounter:
 
 
 def prepare(asked: Asked) -> Prepared:
-    """Load everything that was asked for. Raises RulesError, TargetError, UsageError, OSError."""
+    """Load everything that was asked for. Raises RulesError, OptionsError, TargetError, UsageError,
+    OSError."""
     target = parse_compiler(asked.target)
-    paths = [Path(p) for p in (*asked.rules, *asked.hardware)]
+    paths = [Path(p) for p in (*asked.rules, *asked.signatures, *asked.hardware)]
     rules = load_rules(list(dict.fromkeys(paths)))
+    if asked.signatures:
+        require_shapes(Signatures.of_symbols(rules.symbols))
     own = {c.name: c for c in rules.constraints.values() if c.span.file in rules.own}
-    wanted = {name: c for name, c in own.items() if _is_about(c, target.name)}
+    about = [c for c in own.values() if _is_about(c, target.name)]
+    wanted = {c.name: c for c in interleaved(rules, about)}
     where = device(rules, asked.device)
     prepared = Prepared(
         asked, rules, where, target, wanted, [n for n in own if n not in wanted], {}
@@ -125,6 +138,8 @@ def prepare(asked: Asked) -> Prepared:
             del wanted[name]
     if not wanted:
         raise UsageError(_why_none(prepared, own))
+    if without_signature(rules, wanted.values()):
+        prepared.mined = tuple(mined_files())
     return prepared
 
 
@@ -144,20 +159,34 @@ def _why_none(prepared: Prepared, own: dict[str, Constraint]) -> str:
             f"every constraint asks for {', '.join(f'device({key})' for key in keys)}, which "
             "nothing says: describe the device with --hardware FILE.rules"
         )
-    return f"no constraint is about {prepared.target.name}: {len(own)} are about other compilers"
+    about = "it is" if len(own) == 1 else f"all {len(own)} are"
+    return (
+        f"no constraint is about {prepared.target.name}: {about} about {_others(prepared)}; for a "
+        "compiler that Reprise does not know, --target takes the path of a target file that counts "
+        "passes (docs/xcheck-passes.md)"
+    )
+
+
+def _others(prepared: Prepared) -> str:
+    """The compilers that the constraints that were left out are about."""
+    left_out = (prepared.rules.constraints[name] for name in prepared.left_out)
+    return ", ".join(sorted({name for c in left_out for name in c.meta.get("target", ())}))
 
 
 def remarks(prepared: Prepared) -> Iterator[str]:
     """What people should know of what a run leaves out."""
     if prepared.left_out:
-        yield f"{len(prepared.left_out)} constraints are about other compilers"
+        left = counted(len(prepared.left_out), "constraint")
+        are = "is" if len(prepared.left_out) == 1 else "are"
+        yield f"{left} {are} left out, about other compilers ({_others(prepared)})"
     by_keys: dict[str, list[str]] = {}
     for name, keys in prepared.unknown.items():
         by_keys.setdefault(", ".join(f"device({key})" for key in keys), []).append(name)
     for asked, names in by_keys.items():
         shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
         are = "is" if len(names) == 1 else "are"
-        yield f"{shown} {are} left out ({len(names)}): nothing says {asked} (--device, --hardware)"
+        left = counted(len(names), "constraint")
+        yield f"{left} {are} left out ({shown}): nothing says {asked} (--device, --hardware)"
 
 
 def _limits(asked: Asked) -> Limits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,10 +48,41 @@ def _verdicts(tally: Tally) -> list[tuple[Verdict, int]]:
     return [(v, found[v]) for v in Verdict if v in found]
 
 
-def aside_line(aside: SetAside) -> str:
-    """In one line, that there is no model, and of which kind."""
-    which = "no valid model" if aside.valid else "no model violates it"
-    return printable(f"{aside.constraint}: {which}: {shortened(aside.reason, 4 * _TEXT)}")
+def aside_line(*asides: SetAside) -> str:
+    """In one line, that there is no model of a constraint, and of which kind; with one reason if it
+    is the same for both kinds."""
+    words = {True: "no valid model", False: "no model violates it"}
+    if len(asides) > 1 and len({a.reason for a in asides}) == 1:
+        told = [f"no model, valid or not: {shortened(asides[0].reason, 4 * _TEXT)}"]
+    else:
+        told = [f"{words[a.valid]}: {shortened(a.reason, 4 * _TEXT)}" for a in asides]
+    return printable(f"{asides[0].constraint}: {'; '.join(told)}")
+
+
+class _Asides:
+    """What was set aside, a line for each constraint: that it has no valid model is kept until it
+    is known whether a model violates it."""
+
+    def __init__(self) -> None:
+        self._kept: SetAside | None = None
+
+    def took(self, aside: SetAside) -> Iterator[str]:
+        """What is to be told now that a constraint was set aside."""
+        if self._kept is not None and self._kept.constraint == aside.constraint:
+            kept, self._kept = self._kept, None
+            yield aside_line(kept, aside)
+            return
+        yield from self.rest()
+        if aside.valid:
+            self._kept = aside
+        else:
+            yield aside_line(aside)
+
+    def rest(self) -> Iterator[str]:
+        """What was kept."""
+        if self._kept is not None:
+            kept, self._kept = self._kept, None
+            yield aside_line(kept)
 
 
 class _News:
@@ -75,6 +107,7 @@ class PlainWatch:
         self._path = path
         self._last = 0.0
         self._news = _News()
+        self._asides = _Asides()
 
     def began(self, tally: Tally) -> None:
         self._last = time.monotonic()
@@ -84,6 +117,7 @@ class PlainWatch:
     def chose(self, tally: Tally, constraint: str) -> None: ...
 
     def compiled(self, tally: Tally, row: ModelRow) -> None:
+        self._tell(self._asides.rest())
         if self._news.is_new(row):
             tell(row_line(row))
         if time.monotonic() - self._last >= _EVERY:
@@ -91,9 +125,14 @@ class PlainWatch:
             tell(summary_line(tally))
 
     def set_aside(self, tally: Tally, aside: SetAside) -> None:
-        tell(aside_line(aside))
+        self._tell(self._asides.took(aside))
 
-    def ended(self) -> None: ...
+    def ended(self) -> None:
+        self._tell(self._asides.rest())
+
+    def _tell(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            tell(line)
 
 
 class LiveWatch:
@@ -102,6 +141,7 @@ class LiveWatch:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._news = _News()
+        self._asides = _Asides()
         self._tally: Tally | None = None
         self._chosen = ""
         self._live: Live | None = None
@@ -123,18 +163,22 @@ class LiveWatch:
         self._chosen = constraint
 
     def compiled(self, tally: Tally, row: ModelRow) -> None:
+        self._print(*self._asides.rest())
         if self._news.is_new(row):
             self._print(row_line(row))
 
     def set_aside(self, tally: Tally, aside: SetAside) -> None:
-        self._print(aside_line(aside))
+        self._print(*self._asides.took(aside))
 
     def ended(self) -> None:
+        self._print(*self._asides.rest())
         if self._live is not None:
             self._live.stop()
 
-    def _print(self, line: str) -> None:
-        if self._live is not None:
+    def _print(self, *lines: str) -> None:
+        if self._live is None:
+            return
+        for line in lines:
             self._live.console.print(line, markup=False, highlight=False)
 
     def _table(self) -> Table:

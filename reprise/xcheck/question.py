@@ -33,6 +33,7 @@ from reprise.solve.z3_encoding import encode
 from reprise.solve.z3_reading import NeedsValue, Symbolic, Unread
 from reprise.solve.z3_search import new_context
 from reprise.uir.graph import Attribute, Graph, Node, Tensor, TensorType
+from reprise.xcheck.stored import as_signed
 from reprise.xcheck.symbolic import Items, Reader, Word
 
 MOST = 2**63 - 1
@@ -233,7 +234,9 @@ class _Question:
                 continue
             types = {a.name: a.type for a in plan.attributes}
             known = {name: v for name, v in self.applied[node.name].items() if name in types}
-            operands = [None if t is None else self.types[t.name] for t in node.inputs]
+            signed, stored = as_signed(node)
+            operands = [None if t is None else self.types[t.name] for t in signed]
+            known |= stored
             try:
                 encoding = encode(plan, operands, known, self.reading)
             except (ShapeError, Absent, IndexError, KeyError, TypeError, AttributeError):

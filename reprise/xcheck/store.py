@@ -36,7 +36,7 @@ APPLICATION_ID = XCHECK_ID
 SCHEMA_VERSION = 1
 SCHEMA = """
 CREATE TABLE run (
-    asked TEXT NOT NULL,              -- JSON: target, rules, hardware, device, seed, limits
+    asked TEXT NOT NULL,              -- JSON: target, rules, hardware, device, seed, limits, …
     rules_hash TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL
 );
 CREATE TABLE constraints (
@@ -114,7 +114,7 @@ class SetAside:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a run was asked for; enough to go on with it. ``models`` and ``seconds``: when to stop,
-    unless whoever goes on says otherwise."""
+    unless whoever goes on says otherwise; ``signatures``: files with more operators."""
 
     target: str
     rules: tuple[str, ...]
@@ -125,12 +125,14 @@ class Asked:
     memory: int
     models: int | None = None
     seconds: float | None = None
+    signatures: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, text: str) -> Asked:
         """From JSON. Raises ValueError, TypeError or KeyError."""
         found: dict[str, Any] = json.loads(text)
-        found["rules"], found["hardware"] = tuple(found["rules"]), tuple(found["hardware"])
+        for name in {"rules", "hardware", "signatures"} & found.keys():
+            found[name] = tuple(found[name])
         return cls(**found)
 
 

@@ -1,0 +1,95 @@
+"""Operands that signatures know as attributes, as the tensors that ONNX has in their place.
+
+A mined signature asks for an operand whose value decides shapes as an attribute that bears its name
+(``onnx.AffineGrid(theta, size=[1, 1, 2, 2])``). In a model, and to constraints, which are about
+models, it is an operand: a stored tensor. :func:`as_written` puts such tensors in place of the
+attributes, :func:`as_signed` says what the signature is to be asked of the node. Both know these
+tensors by their names: that of the node, a stroke, that of the operand.
+"""
+
+from __future__ import annotations
+
+from reprise.facts.onnx_apply import Step, Stored, is_foreign, opset_of, steps_of
+from reprise.lower.onnx import DEFAULT_OPSET
+from reprise.uir.graph import Attribute, Graph, Node, Tensor, TensorType
+
+
+def as_written(graph: Graph) -> Graph:
+    """The graph with stored tensors as operands where attributes stand for them."""
+    steps = {node.name: step for node in graph.nodes if (step := _step(graph, node)) is not None}
+    if not steps:
+        return graph
+    made = Graph(graph.name, dict(graph.opsets))
+    tensors: dict[str, Tensor] = {}
+    for tensor in graph.tensors:
+        if tensor.producer is None:
+            tensors[tensor.name] = (
+                made.add_input(tensor.name, tensor.type)
+                if tensor.value is None
+                else made.add_initializer(tensor.name, tensor.type, tensor.value)
+            )
+    for node in graph.nodes:
+        operands = [None if t is None else tensors[t.name] for t in node.inputs]
+        attributes = dict(node.attributes)
+        if node.name in steps:
+            operands = [
+                _stored(made, node, operand)
+                if isinstance(operand, Stored)
+                else (None if operand is None else operands[operand])
+                for operand in steps[node.name].operands
+            ]
+            for operand in steps[node.name].operands:
+                if isinstance(operand, Stored):
+                    del attributes[operand.name]
+        while operands and operands[-1] is None:
+            operands.pop()
+        copy = made.add_node(
+            node.op,
+            operands,
+            [None if t is None else (t.name, t.type) for t in node.outputs],
+            attributes,
+            name=node.name,
+            given=frozenset(node.given & attributes.keys()),
+        )
+        tensors |= {t.name: t for t in copy.outputs if t is not None}
+    made.outputs = [tensors[t.name] for t in graph.outputs]
+    return made
+
+
+def is_stored_operand(node: Node, tensor: Tensor) -> bool:
+    """Whether the node's signature knows the tensor as an attribute."""
+    return tensor.value is not None and tensor.name.startswith(f"{node.name}/")
+
+
+def as_signed(node: Node) -> tuple[list[Tensor | None], dict[str, Attribute]]:
+    """The operands that the node's signature is asked about, and the attributes besides the node's
+    own."""
+    operands: list[Tensor | None] = []
+    more: dict[str, Attribute] = {}
+    for tensor in node.inputs:
+        if tensor is not None and is_stored_operand(node, tensor):
+            value = tensor.value.tolist()  # type: ignore[union-attr]
+            name = tensor.name.removeprefix(f"{node.name}/")
+            more[name] = tuple(value) if isinstance(value, list) else value
+            tensor = None
+        operands.append(tensor)
+    while operands and operands[-1] is None:
+        operands.pop()
+    return operands, more
+
+
+def _step(graph: Graph, node: Node) -> Step | None:
+    """How ONNX has the node, if it has it as one node and attributes stand for operands."""
+    if not is_foreign(node.op):
+        return None
+    opset = opset_of([node.op], graph.opsets.get("", DEFAULT_OPSET))
+    steps = steps_of(node.op, len(node.inputs), node.attributes, opset)
+    if steps is None or len(steps) != 1:
+        return None
+    return steps[0] if any(isinstance(o, Stored) for o in steps[0].operands) else None
+
+
+def _stored(graph: Graph, node: Node, operand: Stored) -> Tensor:
+    value = operand.value
+    type = TensorType(operand.dtype, tuple(value.shape))
+    return graph.add_initializer(f"{node.name}/{operand.name}", type, value)
