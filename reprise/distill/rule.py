@@ -33,6 +33,9 @@ _SHOWN_VALUES = 1
 
 ADVICE: Mapping[str, str] = {"onnxruntime": "pass disabled_optimizers=[{passes}]"}
 """How to leave out passes, by target."""
+BEFORE_RUN: Mapping[str, str] = {"onnxruntime": "crash_at_load"}
+"""What rules call a failure before anything is run, of targets that are asked to load and compile
+in one call: whoever reads a rule cannot tell which of the two it was."""
 
 
 def metadata(
@@ -46,7 +49,7 @@ def metadata(
     if version is not None:
         pairs.append(("affects", f"=={version.partition('+')[0]}"))
     pairs.append(("found_by", "reprise"))
-    pairs.append(("symptom", symptom(aim)))
+    pairs.append(("symptom", symptom(aim, target)))
     pairs += [("pass", name) for name in aim.cures]
     pairs.append(("verdict", "bug"))
     pairs.append(("severity", "low" if aim.severity is Severity.LOW else "medium"))
@@ -64,12 +67,14 @@ def in_words(aim: Aim) -> str:
     return ": ".join(" ".join(part.split()) for part in parts if part.strip())
 
 
-def symptom(aim: Aim) -> str:
-    """A defect's symptom in the words that rules use."""
+def symptom(aim: Aim, target: str) -> str:
+    """A defect's symptom in the words that rules about a target use."""
     match aim.verdict:
         case Verdict.CRASH:
             crash = parse_key(aim.symptom)
             stage = "compile" if crash is None else crash.stage.rpartition("/")[2]
+            if stage in ("load", "compile") and target in BEFORE_RUN:
+                return BEFORE_RUN[target]
             return f"crash_at_{stage}" if stage in ("load", "compile", "run") else "crash"
         case Verdict.HANG:
             return "hang"
@@ -85,10 +90,10 @@ def rule_name(target: str, draft: Draft, aim: Aim) -> str:
     return name if name[:1].isalpha() else f"rule_{name}"
 
 
-def rule_title(draft: Draft, aim: Aim) -> str:
+def rule_title(draft: Draft, aim: Aim, target: str) -> str:
     """What goes wrong, in a line."""
     ops = [line.label or "|".join(line.ops[:3]) or "any" for line in draft.nodes]
-    return f"{', then '.join(ops)}: {symptom(aim).replace('_', ' ')}"
+    return f"{', then '.join(ops)}: {symptom(aim, target).replace('_', ' ')}"
 
 
 def with_tests(draft: Draft, cases: Iterable[Case]) -> tuple[str, list[Case]]:
@@ -196,6 +201,6 @@ def named(
     return replace(
         draft,
         name=name or rule_name(target, draft, aim),
-        title=rule_title(draft, aim),
+        title=rule_title(draft, aim, target),
         meta=metadata(target, version, aim, bugs),
     )

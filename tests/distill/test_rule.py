@@ -49,3 +49,9 @@ def test_the_shipped_rule_that_a_program_is_filed_under(
         program = read_subject(asked, "onnxruntime", signatures).forms[0]
         name, bugs = known_as(program, trials)
     assert name == rule and bool(bugs) == bool(rule)
+
+
+def test_a_failure_before_the_run_is_named_as_the_rules_about_the_target_do() -> None:
+    aim = Aim(Verdict.CRASH, "pass:A", "crash | compile | Fail |  | no kernel", ("A",))
+    assert dict(metadata("onnxruntime", None, aim))["symptom"] == "crash_at_load"
+    assert dict(metadata("tvm", None, aim))["symptom"] == "crash_at_compile"
