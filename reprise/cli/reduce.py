@@ -73,6 +73,7 @@ def _reduce_program(
     seed: int,
     given: dict[str, Any],
 ) -> Stop:
+    from reprise.distill.reduce import Stop
     from reprise.distill.session import reduce_subject
     from reprise.distill.subject import read_subject
     from reprise.distill.watching import LiveWatch, PlainWatch
@@ -89,6 +90,10 @@ def _reduce_program(
         f"{counted(before.nodes, 'node')} -> {after.nodes}, {before.elements} elements -> "
         f"{after.elements}"
     )
+    if before == after and report.stop is Stop.MINIMAL:
+        sizes = (
+            f"small already: {counted(before.nodes, 'node')}, {counted(before.elements, 'element')}"
+        )
     _tell(report, sizes)
     if report.judgement.signature != report.aimed:
         from reprise.lang.display import printable
@@ -101,6 +106,7 @@ def _reduce_program(
 def _reduce_kernel(
     subject: Path, target: str | None, out: Path | None, given: dict[str, Any]
 ) -> Stop:
+    from reprise.distill.reduce import Stop
     from reprise.einsum.distill.reducing import reduce_kernel, size_of
     from reprise.einsum.distill.subject import read_kernel_subject
     from reprise.einsum.distill.watching import watching
@@ -111,6 +117,8 @@ def _reduce_kernel(
         report = reduce_kernel(read, out, watch=watch, **given)
     (operands, elements), (fewer, left) = size_of(report.before), size_of(report.after)
     sizes = f"{counted(operands, 'operand')} -> {fewer}, {elements} elements -> {left}"
+    if (operands, elements) == (fewer, left) and report.stop is Stop.MINIMAL:
+        sizes = f"small already: {counted(operands, 'operand')}, {counted(elements, 'element')}"
     _tell(report, sizes)
     _tell_end(report.stop, out)
     return report.stop

@@ -203,6 +203,56 @@ def _smaller_extents(kernel: Kernel) -> Iterator[Kernel]:
                 continue
 
 
+def _entries_at_origin(kernel: Kernel) -> Iterator[Kernel]:
+    """The entries of a tensor next to each other from 0 on, whatever those of others are."""
+    for tensor in kernel.operands:
+        if not isinstance(tensor.data, Entries) or not tensor.data.coordinates:
+            continue
+        axes = [sorted(set(axis)) for axis in zip(*tensor.data.coordinates, strict=True)]
+        coordinates = tuple(
+            tuple(axis.index(x) for axis, x in zip(axes, coordinate, strict=True))
+            for coordinate in tensor.data.coordinates
+        )
+        if coordinates != tensor.data.coordinates:
+            yield rebuilt(kernel, data={tensor.name: Entries(coordinates, tensor.data.values)})
+
+
+def _closer_entries(kernel: Kernel) -> Iterator[Kernel]:
+    """Coordinates that hold entries next to each other, from 0 on, and no others: along all indices
+    at once, then along each."""
+    operands = {access.tensor: access for access in kernel.accesses}
+    if any(operands[a.tensor].indices != a.indices for a in kernel.accesses):
+        return  # a tensor that is used twice has one shape
+    held = {t.name: t.data for t in kernel.operands if isinstance(t.data, Entries)}
+    if len(held) < len(kernel.operands):
+        return
+    used: dict[str, set[int]] = {index: set() for index, _ in kernel.extents}
+    for name, access in operands.items():
+        for coordinate in held[name].coordinates:
+            for index, place in zip(access.indices, coordinate, strict=True):
+                used[index].add(place)
+    moved = {
+        index: {place: n for n, place in enumerate(sorted(used[index]))}
+        for index, extent in kernel.extents
+        if max(len(used[index]), 1) < extent
+    }
+    for indices in [list(moved), *([index] for index in moved if len(moved) > 1)]:
+        if not indices:
+            return
+        data = {}
+        for name, access in operands.items():
+            coordinates = tuple(
+                tuple(
+                    moved[i][x] if i in indices else x
+                    for i, x in zip(access.indices, coordinate, strict=True)
+                )
+                for coordinate in held[name].coordinates
+            )
+            data[name] = Entries(coordinates, held[name].values)
+        extents = {index: max(len(moved[index]), 1) for index in indices}
+        yield rebuilt(kernel, extents=extents, data=data)
+
+
 def _fewer_entries(kernel: Kernel) -> Iterator[Kernel]:
     for tensor in kernel.operands:
         if not isinstance(tensor.data, Entries):
@@ -257,6 +307,8 @@ _PASSES: tuple[Callable[[Kernel], Iterator[Kernel]], ...] = (
     _without_indices,
     _plainer_formats,
     _smaller_extents,
+    _closer_entries,
+    _entries_at_origin,
     _fewer_entries,
     _ones,
 )

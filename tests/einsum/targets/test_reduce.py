@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from reprise.einsum.data import materialise
 from reprise.einsum.kernel import Kernel, Level
 from reprise.einsum.reduce import reduced
+from reprise.einsum.reference import reference
 from reprise.einsum.shape_class import shape_class
 from reprise.einsum.text import parse
 
@@ -35,6 +37,22 @@ def test_what_a_failure_needs_is_kept() -> None:
     assert small.tensors[0].format.is_dense
     assert all(extent == 1 for _, extent in small.extents)
     assert all(access.indices for access in (small.output, *small.accesses))
+
+
+def test_entries_move_to_where_extents_can_be_small() -> None:
+    kernel = parse(
+        "A(i,j) = B(i,k) * C(i,j) where i=3, j=3, k=2, B: sd {(2,0): 1}, C: sd {(2,1): 1}"
+    ).kernel()
+
+    def fails(candidate: Kernel) -> bool:
+        return two_sparse_operands(candidate) and evaluates_to_more_than_zeros(candidate)
+
+    small, _ = reduced(kernel, fails, 200)
+    assert [extent for _, extent in small.extents] == [1] * len(small.extents)
+
+
+def evaluates_to_more_than_zeros(kernel: Kernel) -> bool:
+    return bool(reference(kernel, materialise(kernel)).any())
 
 
 def test_no_more_kernels_are_tried_than_allowed() -> None:
