@@ -9,6 +9,8 @@ repro.py         the compiler, numpy, and the kernel: exit code 1: it still fail
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +26,7 @@ from reprise.targets.interface import Ended
 
 SECONDS = 120
 """How long a reproducer waits for a kernel that hangs."""
+_OWN = frozenset(sys.stdlib_module_names)
 
 
 def kernel_files(
@@ -56,16 +59,28 @@ def reproducer(kernels: Sequence[Kernel], examination: Examination, translator: 
     head = ["Exit code 1: it still fails; 0: it does not.", ""]
     head += [" ".join(examination.judgement.title.split())]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in head)
-    own = "import os\nimport subprocess\nimport sys\n" if ends else "import sys\n"
+    own = "import os\nimport subprocess\n" if ends else ""
+    own += 'import sys\nimport warnings\n\nwarnings.simplefilter("ignore")  # of features in beta\n'
     rows = "".join(f"    {row},\n" for row in _expected(kernels))
     parts = [
         f"{comments}{own}\n{preamble(translator)}",
         function(translator, "kernel", kernels),
         f"EXPECTED = [  # each kernel's output by numpy, and how far from it is right\n{rows}]\n",
         _ELSEWHERE if ends else "",
+        _versions(translator),
         _CHECK,
     ]
     return "\n\n".join(part.strip("\n") + "\n" for part in parts if part)
+
+
+def _versions(translator: Translator) -> str:
+    """A line that prints the versions of what the script imports."""
+    modules = ["np", *re.findall(r"^import (\w+)", translator.imports, re.M)]
+    listed = ", ".join(dict.fromkeys(name for name in modules if name not in _OWN))
+    return (
+        f"for module in ({listed},):\n"
+        '    print(module.__name__, getattr(module, "__version__", ""), flush=True)\n'
+    )
 
 
 def _expected(kernels: Sequence[Kernel]) -> list[str]:
