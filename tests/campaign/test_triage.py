@@ -19,7 +19,7 @@ from reprise.campaign.bench import FuzzBench, Fuzzing
 from reprise.campaign.filing import Known
 from reprise.campaign.findings import finding_files
 from reprise.campaign.judging import Judging
-from reprise.campaign.records import StoreError
+from reprise.campaign.records import Record, StoreError
 from reprise.campaign.report.summary import Report
 from reprise.campaign.store import Run
 from reprise.campaign.triage.bugreport import bug_report
@@ -27,9 +27,11 @@ from reprise.campaign.triage.decisions import FILE, Decided, Decision, Decisions
 from reprise.campaign.triage.novelty import Item, Listing
 from reprise.campaign.triage.session import Triage, report_all_new, shown
 from reprise.campaign.writer import RunWriter
-from reprise.lang.ruleset import load_rules
+from reprise.lang.ruleset import load_rules, load_text
+from reprise.oracle.verdict import Verdict
 from reprise.patterns.truth import Truth
 from reprise.targets.discover import parse_target
+from tests.campaign.reported import run as reported
 from tests.campaign.runs import info
 from tests.campaign.test_findings import CLIPPED, TRANSPOSED, Texts, alone
 from tests.conftest import ROOT, environment
@@ -392,3 +394,16 @@ def test_a_severe_defect_comes_before_a_minor_one(kept: Path, rules: Path) -> No
         ),
     )
     assert min([minor, near], key=lambda item: item.novelty) is near
+
+
+def test_a_disagreement_with_the_reference_is_written_up_if_asked_for(tmp_path: Path) -> None:
+    title = "all modes, output 0: 1 of 4 elements differ"
+    record = Record(1, Verdict.REFERENCE_DISAGREEMENT, "reference | float32: relu(x)", title)
+    found = Listing(Run.open(reported(tmp_path / "run", [record])), load_text(""), "onnxruntime")
+    assert found.items == []
+    item = found.pick("1")
+    assert item is not None
+    report = bug_report(item, TARGET)
+    assert report.title.startswith("Result unlike numpy's: ")
+    assert "THE REFERENCE MAY BE WRONG" in report.text
+    assert "Expected (evaluated with numpy):" in report.text
