@@ -35,8 +35,12 @@
 (call_expression
   function: (call_expression
     function: (identifier) @fusion_operator
-    arguments: (argument_list . (string_literal) .))
+    arguments: (argument_list . (string_literal) @operator .))
   arguments: (argument_list . (_)))
 
 ; #pragma unroll
 (preproc_call argument: (preproc_arg) @pragma (#match? @pragma "unroll|simd|vectorize"))
+
+; every function, and those that only return something
+(function_definition) @function
+(function_definition body: (compound_statement . (return_statement) @returned .)) @pure

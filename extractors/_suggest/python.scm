@@ -41,7 +41,7 @@
 ; CallFunction(add, CallFunction(mm, ...))
 (call
   function: (identifier) @fusion_call
-  arguments: (argument_list . [(identifier) (attribute)]
+  arguments: (argument_list . [(identifier) (attribute)] @operator
     (call function: (identifier) @inner arguments: (argument_list . [(identifier) (attribute)])))
   (#eq? @fusion_call @inner))
 
@@ -49,7 +49,7 @@
 (call
   function: (call
     function: (identifier) @fusion_operator
-    arguments: (argument_list . (string) .))
+    arguments: (argument_list . (string) @operator .))
   arguments: (argument_list . (_)))
 
 ; def table(): return {"Relu": Relu, ...}; counts its entries
@@ -65,3 +65,8 @@
 
 ; attrs["axis"]
 (subscript value: (identifier) @attributes subscript: (string) (#match? @attributes "^attr"))
+
+; every function, and those that only return something
+(function_definition) @function
+(function_definition
+  body: (block . (expression_statement (string))? . (return_statement) @returned .)) @pure

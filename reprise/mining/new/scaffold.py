@@ -4,6 +4,7 @@ each setting is for, where there is none."""
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -131,7 +132,8 @@ def _set(name: str, holds: str, suggestions: Sequence[Suggestion]) -> Iterator[s
     else:
         yield f"# {name} = []"
     if maybe:
-        yield f"# perhaps also: {', '.join(s.name for s in maybe)}"[:_WIDTH]
+        listed = f"# perhaps also: {', '.join(s.name for s in maybe)}"
+        yield textwrap.shorten(listed, _WIDTH, placeholder=" …")
 
 
 def _list(items: Sequence[str]) -> str:

@@ -7,19 +7,24 @@ often and where each occurs, and why it was chosen. What is looked for is data: 
 
 from __future__ import annotations
 
+import builtins
 import re
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from tree_sitter import Node, Parser, Query, Tree
 
 from reprise.data import data_path
+from reprise.mining.source.derive import names_operator
+from reprise.mining.source.extractor import COMMON, FILE, Extractor
 from reprise.mining.source.files import Source, decoded
+from reprise.mining.source.missing import unseen
 from reprise.mining.source.queries import cursor, language
+from reprise.mining.source.sites import Miner
 from reprise.mining.source.syntax import CLASSES, FUNCTIONS, ancestors, function_name
 
 MOST_NAMES = 12
@@ -29,6 +34,25 @@ MOST_PLACES = 3
 """Places told of each."""
 
 _IDIOMS = ("ceiling", "round_up")
+
+PURE = "pure"
+"""The idiom of functions that change nothing."""
+
+_PURE_CALLS = frozenset(
+    ("abs", "all", "any", "bool", "float", "int", "isinstance", "len", "max", "min", "range",
+     "round", "size", "static_cast", "str", "sum", "tuple", "type")
+)  # fmt: skip
+"""What a function may call that changes nothing, besides others like it."""
+
+_CHANGES = frozenset(
+    ("assignment_expression", "await", "delete_expression", "new_expression", "update_expression",
+     "yield")
+)  # fmt: skip
+
+_ONLY_HELP = frozenset(
+    ("arguments", "entry", "inner", "first", "second", "one", "b", "again", "operator", "returned")
+)
+"""Captures that are no names to suggest."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +107,10 @@ def wanted() -> tuple[tuple[Wanted, ...], Mapping[str, str]]:
         Wanted(
             name,
             table["holds"],
-            tuple(table["from"]),
-            re.compile(table["sure"], re.IGNORECASE if table["from"] == ["called"] else 0),
+            tuple(table.get("from", ())),
+            re.compile(
+                table.get("sure", r"(?!)"), re.IGNORECASE if table.get("from") == ["called"] else 0
+            ),
             re.compile(table["maybe"], re.IGNORECASE) if "maybe" in table else None,
             table.get("idiom"),
             table.get("arguments", 0),
@@ -109,7 +135,8 @@ class _Seen:
 
 
 def suggest(files: Sequence[Source], tell: Callable[[int], None]) -> Suggestions:
-    """Look through files. ``tell`` is called with how many were read."""
+    """Look through files. ``tell`` is called with how many were read. What the queries of an
+    extractor would not find where they look for it is not suggested."""
     looker = _Looker()
     for done, source in enumerate(files):
         try:
@@ -118,7 +145,38 @@ def suggest(files: Sequence[Source], tell: Callable[[int], None]) -> Suggestions
             continue
         looker.look(source, data)
         tell(done + 1)
-    return looker.suggestions()
+    found = looker.suggestions()
+    lost = _unmatched(found, files)
+    return replace(found, names=tuple(s for s in found.names if s.name not in lost))
+
+
+def _unmatched(found: Suggestions, files: Sequence[Source]) -> set[str]:
+    """The suggested names that `mine source` would say to occur nowhere where they are looked
+    for."""
+    keywords: dict[str, tuple[str, ...]] = {}
+    for one in found.names:
+        keywords[one.keyword_set] = (*keywords.get(one.keyword_set, ()), one.name)
+    languages = tuple(sorted({source.language for source in files}))
+    queries = {
+        name: tuple(sorted(data_path(f"extractors/{COMMON}").glob(f"{name}*.scm")))
+        for name in languages
+    }
+    extractor = Extractor(
+        "", "new", languages, ("**",), (), "file", keywords, {}, {}, {}, queries, Path(FILE)
+    )
+    miners = {name: Miner(extractor, name) for name in languages}
+    left = set(unseen(extractor, {}))
+    for source in files:
+        if not left:
+            break
+        try:
+            data = decoded(Path(source.absolute).read_bytes())
+        except OSError:
+            continue
+        if any(name.encode() in data for name in left):
+            facts = miners[source.language].facts(source.path, data)
+            left &= set(unseen(extractor, {source.path: facts}))
+    return left
 
 
 class _Looker:
@@ -128,7 +186,9 @@ class _Looker:
         self.sets, self.device = wanted()
         self.seen: dict[tuple[str, str], _Seen] = defaultdict(_Seen)
         self.calls: dict[str, _Seen] = defaultdict(_Seen)
-        self.idioms: dict[str, dict[str, str]] = {idiom: {} for idiom in _IDIOMS}
+        self.idioms: dict[str, dict[str, str]] = {idiom: {} for idiom in (*_IDIOMS, PURE)}
+        self.functions: Counter[str] = Counter()
+        self.returning: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
         self.on_device: dict[str, str] = {}
         self.pragmas: list[str] = []
         self.lines = 0
@@ -140,6 +200,12 @@ class _Looker:
         tree = parser.parse(data)
         self.lines += data.count(b"\n")
         for _, captures in cursor(query).matches(tree.root_node):
+            operator = captures.get("operator")
+            if operator and not is_operator(operator[0]):
+                continue
+            if "function" in captures or PURE in captures:
+                self._function(captures, source.path)
+                continue
             for role, nodes in captures.items():
                 self._captured(role, nodes[0], captures.get("arguments"), source.path, tree)
 
@@ -168,9 +234,11 @@ class _Looker:
             if len(self.pragmas) < MOST_PLACES:
                 self.pragmas.append(f"{place}: {(node.text or b'').decode('utf-8', 'replace')}")
             return
-        if role in ("arguments", "entry", "inner", "first", "second", "one", "b", "again"):
+        if role in _ONLY_HELP:
             return
         name = (node.text or b"").decode("utf-8", "replace")
+        if hasattr(builtins, name):
+            return
         if name in self.device:
             self.on_device.setdefault(name, place)
         if role == "called":
@@ -195,7 +263,40 @@ class _Looker:
             self._matching[key] = tuple(found)
         return self._matching[key]
 
+    def _function(self, captures: Mapping[str, Sequence[Node]], path: str) -> None:
+        """Count a definition, or note one that only returns something, with what it calls."""
+        if "function" in captures:
+            self.functions[_bare_name(captures["function"][0])] += 1
+            return
+        node, returned = captures[PURE][0], captures["returned"][0]
+        called: set[str] = set()
+        waiting = [returned]
+        while waiting:
+            inner = waiting.pop()
+            if inner.type in _CHANGES:
+                return
+            if inner.type in ("call", "call_expression"):
+                called.add(_called_name(inner))
+            waiting += inner.named_children
+        place = f"{path}:{node.start_point[0] + 1}"
+        self.returning[_bare_name(node)].append((place, frozenset(called)))
+
+    def _pure(self) -> dict[str, str]:
+        """The functions all of whose definitions only return something, and call only such. What
+        calls something of its own name is none: that may be another function."""
+        waiting = {
+            n: found for n, found in self.returning.items() if len(found) == self.functions[n]
+        }
+        pure: dict[str, str] = {}
+        while True:
+            allowed = _PURE_CALLS | pure.keys()
+            more = [n for n, found in waiting.items() if all(c <= allowed for _, c in found)]
+            if not more:
+                return pure
+            pure |= {name: waiting.pop(name)[0][0] for name in more}
+
     def suggestions(self) -> Suggestions:
+        self.idioms[PURE] = self._pure()
         names: list[Suggestion] = []
         claimed = {
             n
@@ -210,12 +311,15 @@ class _Looker:
                 if key == want.name and seen.count >= want.least
             ]
             have = {s.name for s in found}
+            certain = {s.name for s in names if s.sure} if want.idiom == PURE else set()
             if want.idiom is not None:
                 found = [self._with_idiom(want, s) for s in found]
                 found += [
-                    self._by_idiom(want, name, place)
+                    self._by_idiom(want, name, place, certain)
                     for name, place in self.idioms[want.idiom].items()
-                    if name not in have and name in self.calls and name not in claimed
+                    if name not in have
+                    and name in self.calls
+                    and (name not in claimed or want.idiom == PURE)
                 ]
             found.sort(key=lambda s: (not s.sure, -s.count, s.name))
             names += found[:MOST_NAMES]
@@ -236,10 +340,28 @@ class _Looker:
         why = f"its name, and what it does ({place})"
         return Suggestion(want.name, found.name, found.count, found.places, why, True)
 
-    def _by_idiom(self, want: Wanted, name: str, place: str) -> Suggestion:
+    def _by_idiom(self, want: Wanted, name: str, place: str, certain: set[str]) -> Suggestion:
+        """``certain``: names that another set surely has, so that they stand in assertions."""
         calls = self.calls[name]
         why = f"what it does ({place})"
-        return Suggestion(want.name, name, calls.count, tuple(calls.places), why, False)
+        return Suggestion(want.name, name, calls.count, tuple(calls.places), why, name in certain)
+
+
+def is_operator(node: Node) -> bool:
+    """Whether a text or a name is an operator's: ONNX's name or ours, with a prefix or without
+    (``relax.nn.conv2d``, ``aten.mm``)."""
+    return names_operator((node.text or b"").decode("utf-8", "replace"))
+
+
+def _bare_name(function: Node) -> str:
+    return function_name(function).rpartition("::")[2]
+
+
+def _called_name(call: Node) -> str:
+    """The last part of what a call calls: ``f`` of ``a.f(x)``."""
+    callee = call.child_by_field_name("function")
+    text = (callee.text or b"").decode("utf-8", "replace") if callee is not None else ""
+    return re.split(r"\.|->|::|<", text.partition("<")[0])[-1].strip()
 
 
 def _fits(arguments: Sequence[Node] | None, least: int) -> bool:

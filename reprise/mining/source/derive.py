@@ -207,7 +207,7 @@ def _operators(spelled: Iterable[str], extractor: Extractor) -> Iterator[tuple[s
     symbols = _symbols() if spelled else {}
     named: set[str] = set()
     for name in sorted(spelled):
-        for candidate in _candidates(name, extractor):
+        for candidate in _candidates(name, extractor.operators):
             if candidate in symbols:
                 yield "operator", (name, candidate)
                 named.add(candidate)
@@ -223,12 +223,17 @@ def _operators(spelled: Iterable[str], extractor: Extractor) -> Iterator[tuple[s
                 yield "keeps_dtype", (name, position)
 
 
-def _candidates(name: str, extractor: Extractor) -> Iterator[str]:
+def names_operator(text: str) -> bool:
+    """Whether a name is an operator's, ONNX's or ours, also as a part of a dotted one."""
+    return any(candidate in _symbols() for candidate in _candidates(text, {}))
+
+
+def _candidates(name: str, operators: Mapping[str, str]) -> Iterator[str]:
     bare = name.strip("\"'")
     parts = [part for part in bare.split(".") if part]
     for written in (bare, *reversed(parts)):
-        if written in extractor.operators:
-            yield extractor.operators[written]
+        if written in operators:
+            yield operators[written]
     onnx = _onnx_names()
     for part in reversed(parts):
         if part in onnx:

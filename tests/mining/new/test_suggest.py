@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from reprise.cli.mine_new import new
 from reprise.mining.new.scaffold import ScaffoldError, layout, scaffold
-from reprise.mining.new.suggest import Suggestions, suggest
+from reprise.mining.new.suggest import Suggestions, suggest, wanted
 from reprise.mining.source.extractor import load_extractor
 from reprise.mining.source.mine import mine
 
@@ -48,7 +49,7 @@ int64_t blocks(int64_t n, int64_t tileSize) {
   CHECK_ALIGNED(n > 0);
 #pragma unroll 4
   for (;;) {}
-  return llvm::divideCeil(n, tileSize) + n / tileSize;
+  return llvm::divideCeil(n, tileSize) * tileSize + n / tileSize;
 }
 """
 
@@ -155,3 +156,42 @@ def test_the_command_says_what_to_do_next(checkout: Path, tmp_path: Path) -> Non
 def test_a_checkout_without_sources(tmp_path: Path) -> None:
     with pytest.raises(ScaffoldError, match="there is no source here"):
         layout(tmp_path)
+
+
+def test_functions_that_change_nothing_are_proposed_to_be_called_again(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "def round_up(n, m):\n    return (n + m - 1) // m * m\n"
+        "def small(n):\n    return min(round_up(n, 4), 9)\n"
+        "def take(n):\n    return n.pop()\n"
+        "def mmap(n):\n    return libc.mmap(n)\n"
+        "p = round_up(small(take(mmap(n))), 2)\n"
+    )
+    assert {s.name: s.sure for s in look(tmp_path).of("looks")} == {
+        "round_up": True,
+        "small": False,
+    }
+
+
+def test_what_an_extractor_would_not_find_is_not_suggested(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "def f(n):\n    msg('newBuffer')(n); msg('newBuffer')(n)\n"
+        "    getattr(a, getattr(b, c)); getattr(a, getattr(b, c))\n"
+        "    is_op('relax.add')(n); is_op('relax.add')(n)\n"
+        "    if n < buf_size: g()\n"
+        "    SetLoopUnrolling(n, 4)\n"
+    )
+    assert [(s.keyword_set, s.name) for s in look(tmp_path).names] == [("fusion_operator", "is_op")]
+
+
+def test_every_set_that_is_asked_for_is_explained() -> None:
+    from reprise.data import data_path
+
+    queries = [p.read_text() for p in data_path("extractors/_common").glob("*.scm")]
+    rules = [p.read_text() for p in data_path("rules/mining").glob("*.rules")]
+    asked = {name for text in queries for name in re.findall(r"[$]([a-z_]+)", text)}
+    asked |= {
+        name
+        for text in rules
+        for name in re.findall(r'(?:keyword|calls)\([^()]*"([a-z_]+)"\)', text)
+    }
+    assert asked - {"called"} <= {want.name for want in wanted()[0]}
