@@ -44,6 +44,18 @@ def test_each_model_is_told_with_what_it_violates_and_how_far_it_got(tmp_path: P
     ]
 
 
+def test_what_contradicts_a_signature_is_told(tmp_path: Path) -> None:
+    a, b, c = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [int(name[1])])
+        for name in ("a2", "b3", "c2")
+    )
+    node = helper.make_node("Mul", ["a2", "b3"], ["c2"])
+    model = helper.make_model(helper.make_graph([node], "odd", [a, b], [c]))
+    (tmp_path / "odd.onnx").write_bytes(model.SerializeToString())
+    said = compiled(tmp_path, "odd.onnx", *PICKY).stdout
+    assert "contradicts the signature of mul" in said and "valid model" not in said
+
+
 def test_what_is_found_can_be_had_as_json(tmp_path: Path) -> None:
     done = compiled(tmp_path, *put(tmp_path, large=LARGE), *PICKY, "--format", "json")
     (model,) = json.loads(done.stdout)["models"]
