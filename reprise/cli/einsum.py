@@ -273,7 +273,11 @@ def vary(
     if form == "json":
         show_json([variant.document() for variant in found])
     else:
+        of = ""
         for variant in found:
+            if variant.of != of:
+                of = variant.of
+                click.echo(f"{of}:")
             click.echo(f"{variant.relation} ({variant.note}): {variant.verdict}")
             for line in variant.texts:
                 click.echo(f"    {line}")
@@ -300,20 +304,21 @@ def convert(kernels: tuple[str, ...], form: str, out: Path | None) -> int:
     """
     from reprise.einsum import tensure
     from reprise.einsum.json_form import dumps
-    from reprise.einsum.reading import read_kernels
+    from reprise.einsum.reading import located
     from reprise.einsum.text import print_text
 
-    read = [kernel for named in kernels for kernel in read_kernels(named)]
+    read = [each for named in kernels for each in located(named)]
     if form == "tensure":
         if out is None:
             raise click.UsageError("--out DIR is missing: where should the files go?")
-        for number, kernel in enumerate(read):
+        for number, (where, kernel) in enumerate(read):
             folder = out if len(read) == 1 else out / str(number)
-            folder.mkdir(parents=True, exist_ok=True)
-            for path in tensure.write(kernel, folder / "kernel.json"):
+            for path in tensure.write(kernel, folder / "kernel.json", where):
                 click.echo(path)
         return Exit.OK
-    for kernel in read:
+    if out is not None:
+        raise click.UsageError(f"--out is for --to tensure: redirect what --to {form} writes")
+    for _, kernel in read:
         click.echo(dumps(kernel) if form == "json" else print_text(kernel))
     return Exit.OK
 

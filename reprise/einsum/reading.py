@@ -19,13 +19,18 @@ def is_file(named: str) -> bool:
 
 def read_kernels(named: str) -> Iterator[Kernel]:
     """The kernels of an argument. Raises KernelError, and OSError for a file."""
+    yield from (kernel for _, kernel in located(named))
+
+
+def located(named: str) -> Iterator[tuple[str, Kernel]]:
+    """The same, each with where it stands: ``FILE:LINE``, or "" for a text."""
     if not is_file(named):
-        yield parse(named).kernel()
+        yield "", parse(named).kernel()
         return
     for line, kernel in kernels_in(Path(named)):
         if isinstance(kernel, KernelError):
             raise KernelError(f"{named}:{line}: {kernel}")
-        yield kernel
+        yield f"{named}:{line}", kernel
 
 
 def kernels_in(path: Path) -> Iterator[tuple[int, Kernel | KernelError]]:

@@ -98,12 +98,18 @@ def from_document(document: Any, folder: Path) -> list[Kernel]:
     return kernels
 
 
-def write(kernel: Kernel, path: Path) -> list[Path]:
-    """Write a kernel and its data files (``B.tns`` for ``B``) into the folder of ``path``.
+def write(kernel: Kernel, path: Path, where: str = "") -> list[Path]:
+    """Write a kernel and its data files (``B.tns`` for ``B``) into the folder of ``path``, which is
+    made.
 
-    Returns what was written. Raises KernelError for what the form cannot say.
+    Returns what was written. Raises KernelError for what the form cannot say, which tells ``where``
+    the kernel stands.
     """
-    document = to_document(kernel)
+    try:
+        document = to_document(kernel)
+    except KernelError as error:
+        raise KernelError(f"{where}: {error}" if where else str(error)) from None
+    path.parent.mkdir(parents=True, exist_ok=True)
     stored = materialise(kernel)
     written = []
     for tensor in kernel.operands:

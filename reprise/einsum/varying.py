@@ -10,7 +10,7 @@ from typing import Any
 from reprise.einsum.data import materialise
 from reprise.einsum.json_form import to_json
 from reprise.einsum.kernel import Kernel, KernelError
-from reprise.einsum.reading import read_kernels
+from reprise.einsum.reading import located
 from reprise.einsum.reference import Difference, bounds, difference, reference
 from reprise.einsum.relations import RELATIONS, variants
 from reprise.einsum.settings import PERMISSIONS, Settings
@@ -23,8 +23,10 @@ MOST_OPERANDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """A variant, and where its dense reference differs from the kernel's."""
+    """A variant, and where its dense reference differs from the kernel's. ``of``: where that one
+    stands, ``FILE:LINE``, or ""."""
 
+    of: str
     relation: str
     note: str
     kernels: tuple[Kernel, ...]
@@ -47,6 +49,7 @@ class Varied:
     def document(self) -> dict[str, Any]:
         """The variant as JSON."""
         return {
+            **({"of": self.of} if self.of else {}),
             "relation": self.relation,
             "title": RELATIONS[self.relation].title,
             "exactness": RELATIONS[self.relation].exactness.value,
@@ -68,12 +71,13 @@ def varied(
     valid = Validity(rules, Settings((("most_operands", MOST_OPERANDS),), permitted))
     validity = Validity(rules, Settings(allowed=permitted, targets=targets)) if targets else None
     rng = Random(seed)
-    for kernel in read_kernels(named):
+    for where, kernel in located(named):
         wrong = valid.of(kernel)
         if wrong:
-            raise KernelError(f"this kernel computes nothing: {wrong[0].message}")
+            of = f"{where}: " if where else ""
+            raise KernelError(f"{of}this kernel computes nothing: {wrong[0].message}")
         stored = materialise(kernel)
         expected, bound = reference(kernel, stored), bounds(kernel, stored)
         for variant in variants(kernel, rng, names, count, validity):
             found = difference(expected, variant.reference(), bound)
-            yield Varied(variant.relation, variant.note, variant.kernels, found)
+            yield Varied(where, variant.relation, variant.note, variant.kernels, found)

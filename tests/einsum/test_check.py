@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from reprise.einsum.check import check_text
+from reprise.einsum.json_form import dumps
 from reprise.einsum.settings import PERMISSIONS, USUAL, Settings
+from reprise.einsum.text import parse
 from reprise.einsum.validity import Validity, load_kernel_rules
 from tests.conftest import Run
 
@@ -149,3 +151,18 @@ def test_rules_of_ones_own_hold_too(reprise: Run, tmp_path: Path) -> None:
     broken = tmp_path / "broken.rules"
     broken.write_text("deny x(\n")
     assert reprise("einsum", "gen", "--out", "-", "--rules", broken).returncode == 2
+
+
+def test_what_a_file_s_kernel_cannot_be_is_said_of_its_line(reprise: Run, tmp_path: Path) -> None:
+    file = tmp_path / "kernels.jsonl"
+    kernels = [parse(text).kernel() for text in ("ij->ij", "ij->ij where B: ds:1,0")]
+    file.write_text("".join(f"{dumps(kernel)}\n" for kernel in kernels))
+    done = reprise(
+        "einsum", "convert", str(file), "--to", "tensure", "--out", str(tmp_path / "art")
+    )
+    assert done.returncode == 2 and f"{file}:2: tensor B: the artifact" in done.stderr
+    done = reprise("einsum", "convert", str(file), "--to", "json", "--out", str(tmp_path / "x"))
+    assert done.returncode == 2 and "--out is for --to tensure" in done.stderr
+    done = reprise("einsum", "vary", str(file), "--relation", "scale")
+    heads = [line for line in done.stdout.splitlines() if line.endswith(":")]
+    assert heads == [f"{file}:1:", f"{file}:2:"]
