@@ -77,7 +77,7 @@ def test_the_folder_is_a_finding_with_a_script_that_runs_alone(file: Path) -> No
     assert script.returncode == 1, script.stderr
     code, text, errors = run(out)
     assert code == 0, errors
-    assert "2 nodes -> 2, 3 elements -> 3" in text
+    assert "small already: 2 nodes, 3 elements" in text
     assert (out / "reduced" / "program.uir").read_text() == (out / "program.uir").read_text()
 
 

@@ -94,6 +94,7 @@ def test_a_run_without_findings_ends_well(tmp_path: Path) -> None:
     assert "findings" not in found.stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_run_that_can_go_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "reprise", "xcheck", *PICKY, "--time", "10m", "--out", "run"]
     process = subprocess.Popen(

@@ -82,15 +82,6 @@ def test_what_may_have_been_meant_by_a_name(
     assert not out.exists()
 
 
-def test_an_operator_may_be_meant_without_its_domain(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out.rules"
-    arguments = ["mine", "signatures", str(MINED), "--ops", "hannwindow", "--out", str(out)]
-    assert run(arguments) == Exit.INPUT
-    assert "did you mean `onnx.HannWindow`?" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
