@@ -178,8 +178,5 @@ class Asker:
             return sample.program
 
     def _check_budget(self) -> None:
-        runs, seconds = self.budget.runs, self.budget.seconds
-        if runs is not None and self.runs >= runs:
-            raise Spent
-        if seconds is not None and self.seconds >= seconds:
+        if self.budget.is_spent(self.runs, self.seconds):
             raise Spent

@@ -195,7 +195,7 @@ def _distilled_into(
         )
         if report.stop is Stop.INTERRUPTED:
             raise KeyboardInterrupt
-        budget = _left(budget, report.runs, time.monotonic() - began)
+        budget = budget.left(report.runs, time.monotonic() - began)
         small = read_subject(folder / REDUCED, str(subject.target), signatures)
         subject = replace(small, target=subject.target)
     keep = folder / TRIALS
@@ -249,10 +249,3 @@ def known_as(program: Program, trials: Trials) -> tuple[str, tuple[str, ...]]:
     model, examination = trials.examine(program)
     rule = known.file(examination.judgement, matches, trials.passes(model))
     return ("", ()) if rule is None else (rule, known.bugs(rule))
-
-
-def _left(budget: Budget, runs: int, seconds: float) -> Budget:
-    return Budget(
-        None if budget.runs is None else max(budget.runs - runs, 1),
-        None if budget.seconds is None else max(budget.seconds - seconds, 1.0),
-    )

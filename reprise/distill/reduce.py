@@ -57,6 +57,19 @@ class Budget:
     runs: int | None = None
     seconds: float | None = None
 
+    def left(self, runs: int, seconds: float) -> Budget:
+        """What is left of it after so much, but never nothing."""
+        return Budget(
+            None if self.runs is None else max(self.runs - runs, 1),
+            None if self.seconds is None else max(self.seconds - seconds, 1.0),
+        )
+
+    def is_spent(self, runs: int, seconds: float) -> bool:
+        """Whether so much is all of it, or more."""
+        if self.runs is not None and runs >= self.runs:
+            return True
+        return self.seconds is not None and seconds >= self.seconds
+
 
 class Stop(Enum):
     """Why a reduction ended."""

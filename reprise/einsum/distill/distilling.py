@@ -170,7 +170,7 @@ def distill_kernel(
             )
             if report.stop is Stop.INTERRUPTED:
                 raise KeyboardInterrupt
-            budget = _left(budget, report.runs, time.monotonic() - began)
+            budget = budget.left(report.runs, time.monotonic() - began)
             small = read_kernel_subject(folder / REDUCED, subject.spec)
             subject = replace(small, expected=subject.expected)
         with open_kernel_trials(subject, limits, jobs=jobs, keep=folder / TRIALS) as trials:
@@ -193,10 +193,3 @@ def distill_kernel(
                 else:
                     file = write_folder(folder, done, origin, seed)
             return done, file, interrupted
-
-
-def _left(budget: Budget, runs: int, seconds: float) -> Budget:
-    return Budget(
-        None if budget.runs is None else max(budget.runs - runs, 1),
-        None if budget.seconds is None else max(budget.seconds - seconds, 1.0),
-    )

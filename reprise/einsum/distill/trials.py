@@ -224,8 +224,5 @@ class Asker:
         return Asked(kernel, Answer.NO if decided else Answer.UNUSABLE, key)
 
     def _check_budget(self) -> None:
-        runs, seconds = self.budget.runs, self.budget.seconds
-        if runs is not None and self.runs >= runs:
-            raise Spent
-        if seconds is not None and self.seconds >= seconds:
+        if self.budget.is_spent(self.runs, self.seconds):
             raise Spent
