@@ -128,7 +128,7 @@ class Count:
 
 
 class Trials:
-    """Tries programs on ``target`` for the defect ``aim``; ``jobs`` of its processes at a time.
+    """Tries programs on ``target`` for a defect; ``jobs`` of its processes at a time.
 
     Answers do not depend on ``jobs``. ``exact``: a program shows the defect only if, besides the
     passes that cure it, the symptom is the same, as far as symptoms can tell. ``memory`` (may be
@@ -146,7 +146,7 @@ class Trials:
         exact: bool = False,
     ) -> None:
         self.target = target
-        self.aim = aim
+        self._aim = aim
         self.count = Count()
         self.jobs = jobs
         self.exact = exact
@@ -158,9 +158,14 @@ class Trials:
         self._known: dict[str, Trial] = {}
         self._lock = Lock()
 
+    @property
+    def aim(self) -> Aim | None:
+        """The defect that is asked for; None: whatever shows."""
+        return self._aim
+
     def aim_at(self, aim: Aim) -> None:
         """Ask for another defect from now on: what is known is forgotten."""
-        self.aim = aim
+        self._aim = aim
         self._known.clear()
         self._set_judge()
 

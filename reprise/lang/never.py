@@ -16,6 +16,7 @@ from typing import Any
 
 from reprise.lang import core
 from reprise.lang.diagnostics import Diagnostic, Span
+from reprise.lang.z3_solver import limit
 
 NON_NEGATIVE = {
     "dim": 2,
@@ -272,7 +273,7 @@ def unsatisfiable(rule: core.Rule, milliseconds: int = 500) -> Diagnostic | None
     import z3
 
     solver = z3.Solver()
-    solver.set("timeout", milliseconds)
+    limit(solver, milliseconds)
     encode = _Encoder(_counts(rule))
     tracked: dict[str, Span | None] = {}
     for number, literal in enumerate(rule.body):

@@ -29,6 +29,7 @@ import z3
 
 from reprise.lang import ast
 from reprise.lang.dtypes import DTYPES
+from reprise.lang.z3_solver import new_solver
 from reprise.solve.answers import Clash, Verdict
 from reprise.solve.emit import UNDECIDED
 from reprise.solve.inversion import Inverter
@@ -125,10 +126,8 @@ class _Attempt:
         self.reading = Symbolic(self.context)
         for name in DTYPES:
             self.reading.word(name)
-        self.solver = z3.SimpleSolver(ctx=self.context)
+        self.solver = new_solver(_PATIENCE, self.context)
         self.solver.set("rlimit", steps)
-        self.solver.set("random_seed", 0)
-        self.solver.set("timeout", _PATIENCE)
         self.slots: list[_Slot] = []
         self.dtypes: dict[str, Any] = {}
 

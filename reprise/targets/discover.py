@@ -56,6 +56,8 @@ class Target:
     devices: tuple[str, ...]
     device: str
     python: str
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables that its process starts with, where the user's own environment has none."""
 
     def __str__(self) -> str:
         device = "" if self.device == self.devices[0] else f":{self.device}"
@@ -108,8 +110,11 @@ def read_target(file: Path) -> Target:
     devices = constant("DEVICES", _are_words, '("cpu", ...)')
     assert isinstance(name, str) and isinstance(lowering, str)
     assert isinstance(modes, tuple) and isinstance(devices, tuple)
-    path = file.resolve()
-    return Target(name, path, lowering, modes, devices, devices[0], sys.executable)
+    variables = constants.get("ENVIRONMENT", {})
+    if not isinstance(variables, dict) or not all(map(_is_variable, variables.items())):
+        raise TargetError(f'{file} is no target: ENVIRONMENT must be {{"NAME": "value", ...}}')
+    path, given = file.resolve(), tuple(variables.items())
+    return Target(name, path, lowering, modes, devices, devices[0], sys.executable, given)
 
 
 def _constants(tree: ast.Module) -> list[tuple[str, object]]:
@@ -128,6 +133,10 @@ def _are_words(value: object) -> bool:
     if not isinstance(value, tuple) or not value or len(value) > 100:
         return False
     return all(isinstance(word, str) and word for word in value) and len({*value}) == len(value)
+
+
+def _is_variable(item: tuple[object, object]) -> bool:
+    return all(isinstance(word, str) and "\0" not in word for word in item) and item[0] != ""
 
 
 def _files() -> dict[str, Path]:

@@ -105,7 +105,9 @@ class _Worker:
                 stderr=log_end,
                 start_new_session=True,
                 cwd=folder,
-                env={**_SINGLE_THREADED, **os.environ, **environment},
+                env={
+                    **_SINGLE_THREADED, **dict(target.environment), **os.environ, **environment
+                },  # fmt: skip
             )
         except BaseException:
             for fd in (self._life, log, self._status):

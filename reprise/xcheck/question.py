@@ -25,6 +25,7 @@ import z3
 from reprise.facts.facts import facts_of
 from reprise.lang import core
 from reprise.lang.dtypes import DTYPES
+from reprise.lang.z3_solver import new_solver
 from reprise.solve.answers import Clash
 from reprise.solve.reading import Absent
 from reprise.solve.shapes import ShapeError
@@ -167,9 +168,7 @@ class _Question:
         self.reading = Symbolic(self.context)
         for name in DTYPES:
             self.reading.word(name)
-        self.solver = z3.SimpleSolver(ctx=self.context)
-        self.solver.set("random_seed", 0)
-        self.solver.set("timeout", _PATIENCE)
+        self.solver = new_solver(_PATIENCE, self.context)
         self.solver.set("rlimit", STEPS)
         self.slots: list[_Slot] = []
         self.firm: dict[int, tuple[Any, Clash]] = {}

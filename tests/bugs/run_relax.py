@@ -70,6 +70,8 @@ def emit(block, node, operands):
         return UNARY[op](x)
     if op in REDUCTIONS:
         return REDUCTIONS[op](x, axis=a.get("axes"), keepdims=bool(a.get("keepdims")))
+    if op == "sum_square":
+        return R.sum(block.emit(R.multiply(x, x)), axis=a["axis"], keepdims=bool(a.get("keepdims")))
     if op in ("argmin", "argmax"):
         # UIR has one axis; TVM reduces all of them to a scalar if none is given
         return getattr(R, op)(x, axis=a["axis"], keepdims=bool(a.get("keepdims")))
@@ -89,8 +91,8 @@ def emit(block, node, operands):
     if op in ("avg_pool2d", "max_pool2d"):
         pool = getattr(R.nn, op)
         return pool(x, a["kernel"], strides=a["strides"], padding=a["pads"])
-    if op == "adaptive_avg_pool2d":
-        return R.nn.adaptive_avg_pool2d(x, a["output_size"])
+    if op.startswith("adaptive_avg_pool"):
+        return getattr(R.nn, op)(x, a["output_size"])
     if op == "batch_norm":
         axis = min(1, len(x.struct_info.shape) - 1) if hasattr(x, "struct_info") else 1
         training = bool(a.get("training"))

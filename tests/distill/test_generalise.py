@@ -78,8 +78,8 @@ def distilled(
     monkeypatch.setenv("PLANTED", planted(rule))
     start = program(seed)
     with Trials(target(), None, jobs=jobs) as trials:
-        trials.aim = Aim.of(trials.judge(start))
-        assert trials.aim.cures == ("Planted",)
+        trials.aim_at(Aim.of(trials.judge(start)))
+        assert trials.aim is not None and trials.aim.cures == ("Planted",)
         return distill(start, trials, Random(1), budget, sampling=sampling(), name="found")
 
 
@@ -304,7 +304,6 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(
     assert first.record.experiments == second.record.experiments
 
 
-@pytest.mark.slow
 def test_a_budget_that_is_spent_leaves_a_rule_that_is_too_narrow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -57,6 +57,18 @@ def test_a_target_file_is_read_not_run(tmp_path: Path) -> None:
     assert read_target(file).modes == ("compiled", "eager")
 
 
+def test_a_target_file_says_what_variables_its_process_needs(tmp_path: Path) -> None:
+    file = tmp_path / "t.py"
+    file.write_text(FILE)
+    assert read_target(file).environment == ()
+    file.write_text('ENVIRONMENT = {"ONE": "1"}' + FILE)
+    assert read_target(file).environment == (("ONE", "1"),)
+    for wrong in ('["ONE"]', '{"ONE": 1}', '{"": "1"}', r'{"ONE": "\0"}'):
+        file.write_text(f"ENVIRONMENT = {wrong}{FILE}")
+        with pytest.raises(TargetError, match="ENVIRONMENT"):
+            read_target(file)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
