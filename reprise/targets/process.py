@@ -105,9 +105,7 @@ class _Worker:
                 stderr=log_end,
                 start_new_session=True,
                 cwd=folder,
-                env={
-                    **_SINGLE_THREADED, **dict(target.environment), **os.environ, **environment
-                },  # fmt: skip
+                env={**_SINGLE_THREADED, **dict(target.environment), **os.environ, **environment},
             )
         except BaseException:
             for fd in (self._life, log, self._status):
