@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -131,7 +132,7 @@ def command(args: argparse.Namespace, name: str, seed: int, folder: Path) -> lis
         "learn": ["--no-guidance", "--learn"],
     }[name]
     options = ["--target", args.target, "--tests", str(args.tests), "--seed", str(seed)]
-    return ["fuzz", *options, *steering, "--out", str(folder)]
+    return ["fuzz", *options, *shlex.split(args.fuzz), *steering, "--out", str(folder)]
 
 
 def is_done(folder: Path, tests: int) -> bool:
@@ -278,6 +279,10 @@ def main() -> None:
     parser.add_argument("--seeds", default="1,2,3,4,5", help="comma-separated")
     parser.add_argument("--configurations", default=",".join(CONFIGURATIONS))
     parser.add_argument("--distilled", type=Path, help="rules for the distilled configuration")
+    parser.add_argument(
+        "--fuzz", default="", metavar="OPTIONS",
+        help='more options of `reprise fuzz`, for all configurations: --fuzz="--ops conv2d,add"',
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     names = args.configurations.split(",")
