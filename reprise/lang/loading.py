@@ -49,7 +49,7 @@ class Loader:
         self.files: dict[Path | str, ast.RuleFile] = {}
         self.sources: dict[str, str] = {}
         self.own: set[str] = set()
-        self._seen: set[Path] = set()
+        self._seen: dict[Path, str] = {}
         self._spoilt: set[str] = set()
         self._syntax: set[int] = set()
 
@@ -65,13 +65,15 @@ class Loader:
         self._imports(self.files[path], Path())
 
     def load(self, path: Path, own: bool = False) -> None:
-        """Parse a file and what it imports, unless that has happened already."""
-        if own:
-            self.own.add(str(path))
+        """Parse a file and what it imports, unless that has happened already: then it is called
+        as it was first, whichever way its path is spelled now."""
         key = path.resolve()
-        if key in self._seen:
+        is_new = key not in self._seen
+        name = self._seen.setdefault(key, str(path))
+        if own:
+            self.own.add(name)
+        if not is_new:
             return
-        self._seen.add(key)
         try:
             file = _parsed(path, _version(path))
         except RulesError as error:
