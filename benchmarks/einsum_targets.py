@@ -1,9 +1,11 @@
 """Kernels on compilers: tests a second, what keeping away from known bugs costs, what rules name.
 
-``python -m benchmarks.einsum_targets [--count N] [--json] TARGET@PYTHON ...`` makes N tests for
-each target twice, with its known bugs and away from them, and runs the first as a campaign does:
-one job for a kernel and its variants. Every kernel that is run is then held against the rules about
-the target's bugs.
+``python -m benchmarks.einsum_targets [--count N] [--json] [--rules FILE] TARGET@PYTHON ...`` makes
+N tests for each target twice, with its known bugs and away from them, and runs the first as a
+campaign does: one job for a kernel and its variants. Every kernel that is run is then held against
+the rules about the target's bugs, those that ship and (distilled ones, say) those given by
+``--rules``, of which it is told how many of the kernels that a rule that ships is right about they
+name too.
 
 Seconds are of CPU: *making* of this process, *running* of the target's, with what it starts (a C
 compiler for TACO). Of the kernels that a rule names: those that fail as it says; those that are
@@ -21,9 +23,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from reprise.campaign.filing import SYMPTOMS
-from reprise.einsum.filing import KernelBugs, KnownKernels, bug_files
+from reprise.einsum.filing import KernelBugs, KnownKernels, bug_files, bug_rules
 from reprise.einsum.kernel import Kernel
 from reprise.einsum.results import judged
 from reprise.einsum.testing import KernelTest, TestRequest, kernel_options
@@ -43,7 +46,8 @@ SECONDS = 120
 class Row:
     """A target's result. ``making`` and ``guided``: seconds to make all tests, with known bugs and
     away from them; ``suppressed``: how often something was kept away; ``rules``: what became of the
-    kernels that each is about; ``unnamed``: kernels that fail and that no rule is about."""
+    kernels that each is about; ``shared``: of each rule that ships, how many kernels that fail as
+    it says each given rule names; ``unnamed``: kernels that fail and that no rule is about."""
 
     target: str
     tests: int
@@ -53,6 +57,7 @@ class Row:
     running: float = 0.0
     suppressed: int = 0
     rules: dict[str, Counter[str]] = field(default_factory=dict)
+    shared: dict[str, Counter[str]] = field(default_factory=dict)
     fine: int = 0
     unnamed: list[str] = field(default_factory=list)
 
@@ -71,9 +76,13 @@ def main() -> int:
     parser.add_argument("targets", nargs="+", metavar="TARGET@PYTHON")
     parser.add_argument("--count", type=int, default=100, help="tests of each target")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rules", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = [_row(parse_target(text), options.count, options.seed) for text in options.targets]
+    rows = [
+        _row(parse_target(text), options.count, options.seed, tuple(options.rules))
+        for text in options.targets
+    ]
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
     else:
@@ -81,10 +90,12 @@ def main() -> int:
     return 1 if any(row.unnamed for row in rows) else 0
 
 
-def _row(target: Target, count: int, seed: int) -> Row:
+def _row(target: Target, count: int, seed: int, given: tuple[Path, ...]) -> Row:
     files = bug_files(target.name)
-    bugs = KnownKernels(target.name, files)()
+    bugs = KnownKernels(target.name, files + given)()
     row = Row(target.name, count, rules={name: Counter() for name in sorted(bugs.names)})
+    own = bug_rules(bugs.rules, given)
+    row.shared = {name: Counter() for name in sorted(own)}
     options = kernel_options(target.name, {})
     away = TestRequest(target.name, seed, options, files)()
     away.program(count)  # compiles what the engine needs
@@ -115,8 +126,13 @@ def _run(test: KernelTest, target: str, process: TargetProcess, bugs: KernelBugs
             continue
         verdict = _verdict(test, name, outcome)
         named = [match.rule for match in bugs.matches(kernels)]
+        became = {rule: _became(verdict, bugs.symptoms[rule]) for rule in named}
         for rule in named:
-            row.rules[rule][_became(verdict, bugs.symptoms[rule])] += 1
+            row.rules[rule][became[rule]] += 1
+            if rule in row.shared:
+                row.shared[rule].update(
+                    r for r in named if r not in row.shared and became[r] == _AS_STATED
+                )
         if not named and verdict.is_finding:
             row.unnamed.append(f"{verdict.value}: {print_text(kernels[0])}")
         row.fine += not named and verdict is Verdict.OK
@@ -139,9 +155,12 @@ def _verdict(test: KernelTest, name: str, outcome: Outcome) -> Verdict:
     return Verdict.UNSUPPORTED if ran.failure.unsupported else Verdict.CRASH
 
 
+_AS_STATED = "as it says"
+
+
 def _became(verdict: Verdict, symptoms: frozenset[str]) -> str:
     if any(verdict in SYMPTOMS.get(symptom, ()) for symptom in symptoms):
-        return "as it says"
+        return _AS_STATED
     if verdict is Verdict.OK:
         return "right"
     return "refused" if verdict is Verdict.UNSUPPORTED else "otherwise"
@@ -168,6 +187,10 @@ def _print(rows: list[Row]) -> None:
               f"{len(row.unnamed)}")  # fmt: skip
         for rule, became in row.rules.items():
             print(f"  {rule:32}" + (", ".join(f"{n} {what}" for what, n in became.items()) or "-"))
+        for rule, counts in row.shared.items():
+            for other, count in counts.items():
+                of = row.rules[other][_AS_STATED]
+                print(f"  {rule} names {count} of {of} that fail as {other} says")
         for text in row.unnamed:
             print(f"  {text}")
 
