@@ -7,6 +7,7 @@ report. Here are a source of tests, an oracle, the known bugs, and what a findin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from reprise.campaign.bench import Examination, Fuzzing
 from reprise.campaign.learned import LearnedRule
@@ -29,9 +30,10 @@ from reprise.targets.process import Jobs, Limits, TargetProcess
 class Kernels:
     """Kernels with their variants, to a campaign: see :class:`reprise.campaign.bench.Kind`."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, known: KnownKernels, target: Target) -> None:
         self._target = target.name
         self._translator = BACKENDS[target.name].translator
+        self._oracle = KernelOracle(BACKENDS[target.name], known)
 
     def refusal(self, program: KernelTest, /) -> str | None:
         """Why the target cannot be given the kernel itself; variants are left out silently."""
@@ -67,7 +69,7 @@ class Kernels:
 
     def smaller(self, examination: Examination, process: Jobs, /) -> Examination:
         """A crash on a smaller kernel."""
-        return KernelOracle(BACKENDS[self._target]).smaller(examination, process)
+        return self._oracle.smaller(examination, process)
 
 
 def describe_kernels(
@@ -95,12 +97,13 @@ def describe_kernels(
     if request.steer:
         sets.append(load_kernel_rules(steering).rules)
     self_check(target, process)
+    bugs = KnownKernels(target.name, filing)
     work = Fuzzing(
         target,
         TestRequest(target.name, request.seed, options, steering, request.guided),
-        KernelJudging(),
-        KnownKernels(target.name, filing),
+        KernelJudging(bugs),
+        bugs,
         limits,
-        kind=Kernels,
+        kind=partial(Kernels, bugs),
     )
     return work, run_info(request, target, versions, bug_rules(rules, filing), sets)

@@ -9,7 +9,7 @@ the symptom, is filed under it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +72,12 @@ class KernelBugs:
             return ()
         found = {v.rule for kernel in kernels for v in self._validity.of(kernel)} & self.names
         return tuple(RuleMatch(name, self.title(name), True) for name in sorted(found))
+
+    def slips(self, kernel: Kernel) -> Callable[[Kernel], bool]:
+        """Tells of another kernel whether a bug is about it that is not about this one: then it may
+        fail for that reason."""
+        known = {match.rule for match in self.matches((kernel,))}
+        return lambda other: bool({match.rule for match in self.matches((other,))} - known)
 
     def title(self, name: str) -> str:
         """What a rule says, without what varies."""

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from reprise.campaign.bench import Examination
+from reprise.einsum.filing import KernelBugs, KnownKernels
 from reprise.einsum.kernel import Kernel
 from reprise.einsum.reduce import reduced
 from reprise.einsum.relations import Variant
@@ -36,18 +38,26 @@ from reprise.targets.process import Jobs
 
 @dataclass(frozen=True, slots=True)
 class KernelJudging:
-    """Makes oracles, in any process."""
+    """Makes oracles, in any process. ``known``: the known bugs of the target, if reductions shall
+    not end at one of them that they did not begin with."""
+
+    known: KnownKernels | None = None
 
     def __call__(self, target: Target) -> KernelOracle:
-        return KernelOracle(BACKENDS[target.name])
+        return KernelOracle(BACKENDS[target.name], self.known)
 
 
 class KernelOracle:
     """See the module."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, known: KnownKernels | None = None) -> None:
         self.backend = backend
         self.translator = backend.translator
+        self._known = known
+
+    @cached_property
+    def _bugs(self) -> KernelBugs | None:
+        return None if self._known is None else self._known()
 
     def __call__(self, test: KernelTest, model: bytes, process: Jobs, /) -> Examination:
         names = tuple(n for n, v in test.variants.items() if self._says(n, v))
@@ -163,9 +173,11 @@ class KernelOracle:
         )
 
     def _reduced(self, kernel: Kernel, aim: Symptom, process: Jobs) -> tuple[Kernel, int]:
+        """A smaller kernel with the same symptom, and no known bug that the kernel does not hit."""
+        slips = (lambda other: False) if self._bugs is None else self._bugs.slips(kernel)
         return reduced(
             kernel,
-            lambda k: symptom_of(k, self.backend, process).is_like(aim),
+            lambda k: not slips(k) and symptom_of(k, self.backend, process).is_like(aim),
             self.backend.tries,
         )
 

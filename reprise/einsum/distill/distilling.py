@@ -17,7 +17,7 @@ from reprise.distill.rule import check_name
 from reprise.distill.tighten import Tightened
 from reprise.einsum.distill.conditions import Condition
 from reprise.einsum.distill.draft import Draft
-from reprise.einsum.distill.generalise import Effort, Generaliser, Progress, silent
+from reprise.einsum.distill.generalise import LOOPS_FIRST, Effort, Generaliser, Progress, silent
 from reprise.einsum.distill.reducing import reduce_kernel
 from reprise.einsum.distill.rule import named, with_tests
 from reprise.einsum.distill.subject import KernelSubject, open_kernel_trials, read_kernel_subject
@@ -90,14 +90,35 @@ class KernelDistiller:
         return self.distilled()
 
     def held_against(self, neighbours: int) -> KernelDistilled:
-        """What has been reached, tightened on kernels that it has not seen. Raises TargetError."""
+        """What has been reached, tightened on kernels that it has not seen; if it has to be
+        discarded, the same for what leaving out loops first comes to. Raises TargetError."""
+        count = round(neighbours * self.neighbours)
         try:
-            held = tightened(self.work, round(neighbours * self.neighbours))
+            held = tightened(self.work, count)
         except Spent:
             return self.distilled()
+        if held.draft is None:
+            first, self.work = self.work, self._other_way()
+            try:
+                self.work.run()
+                again = tightened(self.work, count)
+            except Spent:
+                self.work = first
+            else:
+                held, self.work = (again, self.work) if again.draft else (held, first)
         self.work.record.asked, self.work.record.runs = self.work.asker.asked, self.work.asker.runs
         self.work.record.seconds = self.work.asker.seconds
         return self.distilled(held)
+
+    def _other_way(self) -> Generaliser:
+        """One that begins anew, leaves out loops first, and knows what has been learned."""
+        work = self.work
+        other = Generaliser(
+            self.kernel, work.asker, work.walker, work.rng,
+            effort=work.effort, progress=work.progress, order=LOOPS_FIRST,
+        )  # fmt: skip
+        other.triggers, other.passing = work.triggers, work.passing
+        return other
 
     def distilled(self, held: Tightened[Draft, Condition] | None = None) -> KernelDistilled:
         """What has been reached, or what holding it against other kernels made of it."""
@@ -175,7 +196,7 @@ def distill_kernel(
             subject = replace(small, expected=subject.expected)
         with open_kernel_trials(subject, limits, jobs=jobs, keep=folder / TRIALS) as trials:
             distiller = KernelDistiller(
-                subject.kernel, trials, Random(seed), budget=budget, progress=progress, name=name
+                trials.kernel, trials, Random(seed), budget=budget, progress=progress, name=name
             )
             interrupted = False
             try:

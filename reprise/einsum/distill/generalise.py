@@ -1,10 +1,11 @@
 """Leaves out of a rule about one kernel what does not matter to the defect.
 
 The first draft says everything about the kernel. Its conditions belong to dimensions (the levels of
-an operand, extents, how many operands there are …). A dimension is left out as a whole, or else one
-condition after the other, the most special first; each time kernels are made that match the rest
-*and not the draft as it is*, and if the target shows the same defect on all of them, what was left
-out stays out. Where no kernel can be made, the rest implies what was left out.
+an operand, extents, how many operands there are …). Dimensions of one sort (the levels of all
+operands) are left out together, or else half of them, and so on; a dimension is left out as a
+whole, or else one condition after the other, the most special first. Each time kernels are made
+that match the rest *and not the draft as it is*, and if the target shows the same defect on all of
+them, what was left out stays out. Where no kernel can be made, the rest implies what was left out.
 
 Last, kernels are made that are far from the first one in everything at once. Where some of them
 pass, a condition that holds of all known triggers and not of them is added back.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from random import Random
 
 from reprise.distill.asking import Answer
@@ -24,17 +26,21 @@ from reprise.einsum.distill.trials import Asked, Asker, kernel_key
 from reprise.einsum.distill.view import View
 from reprise.einsum.distill.walk import Walker
 from reprise.einsum.kernel import Kernel
+from reprise.lang.display import shortened
 
 Progress = Callable[[str, int, Draft], None]
 
 FIRST = (
     *("entries of", "element type", "extent of", "order of operands", "order of indices"),
     *("storage of", "number of", "tensors", "terms", "order of", "rank of", "levels of"),
-    *("indices", "index"),
+    *("indices", "index", "loops around", "order of loops", "loops"),
 )
+LOOPS_FIRST = (*FIRST[-3:], *FIRST[:-3])
 """The beginnings of dimensions, in the order in which they are left out. First what is likely to
 matter least, so that the kernels that are asked about later vary in it too; and of what says much
-the same, the special before the plain: it is the plain that shall stay."""
+the same, the special before the plain: it is the plain that shall stay. Loops come last: a path
+through several tensors is then what holds the rest together. Where that is not what the defect is
+about, they are better left out first."""
 
 _CHECKS = 3
 """How often fresh kernels may add something after which all is gone through once more."""
@@ -71,8 +77,10 @@ class Generaliser:
         *,
         effort: Effort | None = None,
         progress: Progress = silent,
+        order: Sequence[str] = FIRST,
     ) -> None:
         self.asker = asker
+        self.order = order
         self.walker = walker
         self.rng = rng
         self.effort = effort or Effort()
@@ -87,8 +95,8 @@ class Generaliser:
     def run(self) -> None:
         """Raises Spent, TargetError; what has been reached stays."""
         try:
-            for dimension in self._dimensions():
-                self._leave_out(dimension)
+            for alike in self._dimensions():
+                self._leave_out_together(alike)
             self._leave_out_variables()
             for _ in range(_CHECKS):
                 self.once_more()
@@ -110,13 +118,24 @@ class Generaliser:
             if is_fine(self.draft.without_variable(name)):
                 self._leave_out_variable(name)
 
-    def _dimensions(self) -> list[str]:
+    def _dimensions(self) -> list[list[str]]:
+        """Dimensions of one sort together, in the order in which they are left out."""
         found = dict.fromkeys(c.dimension for c in self.draft.conditions)
 
         def place(dimension: str) -> int:
-            return next(n for n, begin in enumerate(FIRST) if dimension.startswith(begin))
+            found = [n for n, begin in enumerate(self.order) if dimension.startswith(begin)]
+            return max(found, key=lambda n: len(self.order[n]))
 
-        return sorted(found, key=place)
+        return [list(alike) for _, alike in groupby(sorted(found, key=place), place)]
+
+    def _leave_out_together(self, dimensions: list[str]) -> None:
+        if len(dimensions) == 1:
+            return self._leave_out(dimensions[0])
+        group = [c for c in self.draft.conditions if c.dimension in dimensions]
+        if not self._try(shortened(", ".join(dimensions), 60), group, is_last=False):
+            middle = len(dimensions) // 2
+            self._leave_out_together(dimensions[:middle])
+            self._leave_out_together(dimensions[middle:])
 
     def _leave_out(self, dimension: str) -> None:
         group = [c for c in self.draft.conditions if c.dimension == dimension]
@@ -138,9 +157,15 @@ class Generaliser:
             self._try(f"variable {name}", said, smaller)
 
     def _try(
-        self, dimension: str, group: Sequence[Condition], smaller: Draft | None = None
+        self,
+        dimension: str,
+        group: Sequence[Condition],
+        smaller: Draft | None = None,
+        *,
+        is_last: bool = True,
     ) -> bool:
-        """Leave conditions out, if the defect is still there without them."""
+        """Leave conditions out, if the defect is still there without them. ``is_last``: if it is
+        not, nothing less will be tried, so that something plainer may take their place."""
         group = [c for c in group if c in self.draft.conditions]
         if smaller is None:
             rest = self.draft.without(*group)
@@ -153,7 +178,7 @@ class Generaliser:
                 return True
             smaller = rest
         self._tell(dimension)
-        about = group[0].dimension if group else dimension
+        about = list(dict.fromkeys(c.dimension for c in group)) or [dimension]
         samples = self.samples(smaller, self.draft, self.effort.samples, about)
         asked = self.asker.ask(samples, _Hopeless())
         kept, why = self._judged(asked, bool(samples))
@@ -161,7 +186,7 @@ class Generaliser:
         said = ", ".join(c.text for c in group) or dimension
         self.record.add(dimension, said, "left out", asked, kept, why)
         if not kept:
-            plainer = self._plainer(dimension, about, group, smaller, asked)
+            plainer = self._plainer(dimension, about, group, smaller, asked) if is_last else None
             if plainer is None:
                 self.record.reasons.update(dict.fromkeys(group, why))
                 return False
@@ -172,7 +197,7 @@ class Generaliser:
     def _plainer(
         self,
         dimension: str,
-        about: str,
+        about: Sequence[str],
         group: Sequence[Condition],
         smaller: Draft,
         asked: Sequence[Asked],
@@ -224,13 +249,15 @@ class Generaliser:
 
     # --- kernels ---------------------------------------------------------------------------------
 
-    def samples(self, rest: Draft, full: Draft, count: int, about: str = "") -> list[Kernel]:
+    def samples(self, rest: Draft, full: Draft, count: int, about: Sequence[str]) -> list[Kernel]:
         """Up to ``count`` kernels that match ``rest``, and not ``full``: half of them near the
-        first kernel, half of them near any that triggers, and further away."""
+        first kernel, half of them near any that triggers, and further away. They differ in the
+        dimensions that it is ``about`` by turns."""
         found: dict[str, Kernel] = {}
         for number in range(count):
             for _ in range(_SEARCHES):
-                kernel = self._sample(rest, full, number < count // 2, about)
+                what = about[number % len(about)]
+                kernel = self._sample(rest, full, number < count // 2, what)
                 if kernel is not None and kernel_key(kernel) not in found:
                     found[kernel_key(kernel)] = kernel
                     break

@@ -83,21 +83,20 @@ def reduce_kernel(
         open_kernel_trials(subject, limits, jobs=jobs, keep=folder / TRIALS) as trials,
     ):
         bugs = KnownKernels(subject.target.name, bug_files(subject.target.name))()
-        known = {match.rule for match in bugs.matches((subject.kernel,))}
+        kernel = trials.kernel
+        slips = bugs.slips(kernel)
         budget = budget or Budget()
         began, runs = time.monotonic(), trials.runs
 
-        def fails(kernel: Kernel) -> bool:
+        def fails(candidate: Kernel) -> bool:
             if budget.runs is not None and trials.runs - runs >= budget.runs:
                 raise Spent
             if budget.seconds is not None and time.monotonic() - began >= budget.seconds:
                 raise Spent
             watch("reducing", reduction.runs, reduction.kernel)
-            if {match.rule for match in bugs.matches((kernel,))} - known:
-                return False
-            return trials.shown(kernel) is Shown.SAME
+            return not slips(candidate) and trials.shown(candidate) is Shown.SAME
 
-        reduction = Reduction(subject.kernel, fails)
+        reduction = Reduction(kernel, fails)
         stop = Stop.MINIMAL
         try:
             reduction.run()
@@ -151,7 +150,7 @@ def _written(
         "of": str(subject.origin),
         "target": subject.spec,
         "aim": {"verdict": trials.aim.verdict.value, "key": trials.aim.key},
-        "before": to_json(subject.kernel),
+        "before": to_json(trials.kernel),
         "after": to_json(kernel),
         "stop": stop.value,
         "trials": reduction.runs,
@@ -163,5 +162,5 @@ def _written(
     for name, data in files.items():
         write_whole(folder / name, data)
     return KernelReport(
-        folder, subject.kernel, kernel, stop, reduction.runs, runs, seconds, judgement, rule
+        folder, trials.kernel, kernel, stop, reduction.runs, runs, seconds, judgement, rule
     )

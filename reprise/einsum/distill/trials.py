@@ -49,14 +49,21 @@ class Trials(Protocol):
 
 
 class KernelTrials:
-    """Tries kernels on ``target`` for the defect that ``aim`` is the symptom of; ``jobs`` of its
-    processes at a time. ``memory`` (may be set later): answers of earlier trials. Close it, or use
-    it as a context manager."""
+    """Tries kernels on ``target`` for the defect that ``kernel`` shows; ``aim`` is its symptom.
+    ``jobs`` of its processes at a time. ``memory`` (may be set later, as these two): answers of
+    earlier trials. Close it, or use it as a context manager."""
 
     def __init__(
-        self, target: Target, aim: Symptom, limits: Limits | None = None, *, jobs: int = 1
+        self,
+        target: Target,
+        kernel: Kernel,
+        aim: Symptom,
+        limits: Limits | None = None,
+        *,
+        jobs: int = 1,
     ) -> None:
         self.target = target
+        self.kernel = kernel
         self.aim = aim
         self.jobs = jobs
         self.memory: Memory | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,6 +13,8 @@ from reprise.distill.subject import NotShown
 from reprise.einsum.distill.reducing import reduce_kernel, size_of
 from reprise.einsum.distill.subject import is_about_a_kernel, read_kernel_subject
 from reprise.einsum.json_form import dumps
+from reprise.einsum.kernel import Drawn, Entries
+from reprise.einsum.relations import precompute
 from reprise.einsum.text import parse
 from reprise.patterns.check import UsageError
 from tests.conftest import ROOT
@@ -39,6 +42,24 @@ def test_a_kernel_becomes_small_and_its_folder_a_finding_s(tmp_path: Path) -> No
     again = reduce_kernel(read_kernel_subject(file, LYING), out)
     assert again.after == report.after
     assert again.runs == 0  # all answers are known
+
+
+def test_of_two_kernels_the_one_that_fails_by_itself_is_reduced(tmp_path: Path) -> None:
+    variant = precompute(
+        parse("A(i,k) = B(i,j) * C(j,k) * D(i,k) where B: ds full(seed=1)").kernel(), Random(1)
+    )
+    assert variant is not None and len(variant.kernels) == 2
+    file = tmp_path / "kernels.jsonl"
+    file.write_text("\n".join(map(dumps, variant.kernels)))
+    subject = read_kernel_subject(file, LYING)
+    first, second = subject.kernels
+    assert first == variant.kernels[0]
+    assert all(isinstance(tensor.data, Drawn | Entries) for tensor in second.operands)
+    report = reduce_kernel(subject, tmp_path / "out")
+    assert report.before == second and report.stop is Stop.MINIMAL
+    file.write_text(dumps(variant.kernels[1]))
+    with pytest.raises(UsageError, match="no kernel before it computes"):
+        read_kernel_subject(file, LYING)
 
 
 def test_a_spent_budget_leaves_the_smallest_so_far(tmp_path: Path) -> None:

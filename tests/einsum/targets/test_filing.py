@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reprise.einsum.filing import KernelBugs, KnownKernels, bug_files
+from reprise.data import data_path
+from reprise.einsum.filing import KernelBugs, KnownKernels, bug_files, bug_rules
 from reprise.einsum.testing import TestRequest, kernel_options
 from reprise.einsum.text import parse
+from reprise.einsum.validity import load_kernel_rules
 from reprise.oracle.verdict import Judgement, Verdict
 
 WRONG = Judgement(Verdict.WRONG_RESULT)
@@ -64,6 +66,20 @@ def test_the_generator_keeps_away_from_known_bugs_and_says_how_often() -> None:
         for variant in made.program.variants.values():
             assert known.matches(variant.kernels) == ()
     assert kept_away > 0
+
+
+def test_a_file_of_known_bugs_may_be_spelled_in_another_way_than_an_import_of_it() -> None:
+    folder = data_path("rules/bugs/taco")
+    again = folder / ".." / "taco" / "cycle.rules"
+    rules = load_kernel_rules((folder / "sums.rules", again))  # sums.rules imports cycle.rules
+    assert {"taco_transposed", "taco_inner_sum"} <= set(rules.denies)
+    assert bug_rules(rules, (again,)) == {"taco_transposed"}
+
+
+def test_a_smaller_kernel_that_hits_another_known_bug_has_slipped() -> None:
+    slips = bugs("tensora").slips(parse("A(i,j,k) = B(i,j,k) where A: dds, B: ddd:1,2,0").kernel())
+    assert slips(parse("A(i,j,k) = B(i,j,k) where A: ddd:1,2,0").kernel())
+    assert not slips(parse("A(i,j,k) = B(i,j,k) where A: dds").kernel())
 
 
 def test_tests_do_not_depend_on_each_other() -> None:
