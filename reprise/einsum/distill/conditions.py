@@ -3,8 +3,8 @@
 A :class:`Condition` is a text of rule literals and the same as a function; the two mean the same,
 which the tests see to. It belongs to a *dimension* that is generalised together, and says which
 weaker conditions follow from it. :func:`conditions_of` lists those that hold of a kernel, where
-``O1``, ``O2``, … are its operands and ``I``, ``J``, … its indices: the first, most special rule
-about it is all of them.
+``O1``, ``O2``, … are its operands, ``B``, ``C``, … their tensors and ``I``, ``J``, … its indices:
+the first, most special rule about it is all of them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 
-from reprise.einsum.distill.view import OUTPUT, Binding, View
+from reprise.einsum.distill.view import LOOPS, OUTPUT, Binding, View
 from reprise.einsum.kernel import Level
+from reprise.lang.display import counted
 
 INDEX_NAMES = ("I", "J", "K", "L", "M", "N", "P", "Q", "R", "S", "U", "V", "W", "Y", "Z")
 """Variables for indices, in the order of the kernel's."""
+
+TENSOR_NAMES = "BCDEFGH"
+"""Variables for the tensors of operands; of more operands, they are called T8, T9, …"""
 
 Holds = Callable[[View, Binding], bool]
 
@@ -26,7 +30,9 @@ Holds = Callable[[View, Binding], bool]
 class Condition:
     """``text``: literals, with a comma between. ``weight``: how special it is: of a dimension, the
     heaviest is left out first. ``variables``: of operands and indices in it. ``implied``: texts of
-    conditions that need not be said beside it. ``positive``: whether it binds its variables."""
+    conditions that need not be said beside it. ``positive``: whether it binds its variables.
+    ``words``: the same for people, with tensors and indices in braces. ``tag``: what it may give to
+    a rule's name."""
 
     text: str
     dimension: str
@@ -35,6 +41,8 @@ class Condition:
     holds: Holds = field(compare=False, repr=False)
     implied: frozenset[str] = field(default=frozenset(), compare=False)
     positive: bool = True
+    words: str = field(default="", compare=False)
+    tag: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return self.text
@@ -47,12 +55,33 @@ def operand(number: int) -> str:
 
 def tensor(who: str) -> str:
     """The variable of the tensor of an operand, or of the output."""
-    return who if who == OUTPUT else f"T{who[1:]}"
+    if who == OUTPUT:
+        return who
+    number = int(who[1:])
+    return TENSOR_NAMES[number - 1] if number <= len(TENSOR_NAMES) else f"T{number}"
+
+
+def role(who: str) -> str:
+    """What a tensor is to the kernel, in the words of a rule's name."""
+    return "output" if who == OUTPUT else "operand"
 
 
 def term(who: str) -> str:
     """The variable of an operand's term."""
     return f"X{who[1:]}"
+
+
+_TELLING = (
+    *("loops", "order of", "storage", "levels", "rank", "tensors", "number of", "terms"),
+    *("index", "indices", "entries", "element type", "extent"),
+)
+
+
+def telling(condition: Condition) -> tuple[bool, int]:
+    """Sorts conditions for people: what is so before what is not, and what tells most of a defect
+    first."""
+    begins = (n for n, begin in enumerate(_TELLING) if condition.dimension.startswith(begin))
+    return condition.text.startswith("not "), next(begins, len(_TELLING))
 
 
 def conditions_of(view: View) -> list[Condition]:
@@ -81,6 +110,7 @@ def _all(
             yield from _access(view, who, index, binding)
         for first, second in permutations(indices, 2):
             yield from _orders(who, first, second)
+    yield from _loops(indices)
     for first, second in combinations(indices, 2):
 
         def differ(view: View, b: Binding, f: str = first, s: str = second) -> bool:
@@ -92,26 +122,35 @@ def _all(
 
 # --- values --------------------------------------------------------------------------------------
 
-_DATA = ("empty_data", "full_data", "explicit_zeros", "duplicates", "unsorted")
+_DATA = {
+    "empty_data": "has no entries",
+    "full_data": "has entries everywhere",
+    "explicit_zeros": "stores zeros",
+    "duplicates": "lists coordinates twice",
+    "unsorted": "lists its entries out of order",
+}
 
 
 def _data(operands: Sequence[str]) -> Iterator[Condition]:
     for who in operands:
         for what in _DATA:
             text = f"data({tensor(who)}, {what})"
+            words = f"{{{tensor(who)}}} {_DATA[what]}"
 
             def has(view: View, binding: Binding, who: str = who, what: str = what) -> bool:
                 return (view.tensor(who, binding), what) in view.data
 
-            yield Condition(text, f"entries of {who}", 2, (who,), has)
-            yield _negated(text, f"entries of {who}", 1, (who,), has)
+            about = f"entries of {who}"
+            yield Condition(text, about, 2, (who,), has, words=words, tag=what)
+            yield _negated(text, about, 1, (who,), has, f"not so that {words}")
 
 
 def _element_type(view: View) -> Iterator[Condition]:
     dtype = view.kernel.dtype
     yield Condition(
-        f"element_type({dtype})", "element type", 1, (), lambda v, _: v.kernel.dtype == dtype
-    )
+        f"element_type({dtype})", "element type", 1, (), lambda v, _: v.kernel.dtype == dtype,
+        words=f"values are {dtype}", tag=dtype,
+    )  # fmt: skip
 
 
 def _extents(view: View, indices: Sequence[str], binding: Binding) -> Iterator[Condition]:
@@ -134,7 +173,12 @@ def _extents(view: View, indices: Sequence[str], binding: Binding) -> Iterator[C
                     (index,),
                     within,
                     frozenset(texts[place + 1 :]),
+                    words=f"the extent of {{{index}}} is {_bound_words(bound)}",
                 )
+
+
+def _bound_words(bound: str) -> str:
+    return f"{bound[3:]} or {'more' if bound[0] == '>' else 'less'}"
 
 
 # --- how many ------------------------------------------------------------------------------------
@@ -145,19 +189,25 @@ def _counts(view: View, operands: Sequence[str], binding: Binding) -> Iterator[C
     yield Condition(
         f"not operand({count}, _, _)", "number of operands", 2, (),
         lambda v, _: len(v.operands) <= count, positive=False,
+        words=f"{counted(count, 'operand')} at most",
     )  # fmt: skip
     yield Condition(
         f"not operand(_, {terms}, _)", "number of terms", 2, (),
-        lambda v, _: v.terms <= terms, positive=False,
+        lambda v, _: v.terms <= terms, positive=False, words=f"{counted(terms, 'term')} at most",
     )  # fmt: skip
     if terms > 1:
         yield Condition(
-            f"operand(_, {terms - 1}, _)", "number of terms", 1, (), lambda v, _: v.terms >= terms
-        )
+            f"operand(_, {terms - 1}, _)", "number of terms", 1, (), lambda v, _: v.terms >= terms,
+            words=f"{terms} terms or more", tag="sum",
+        )  # fmt: skip
     for who in operands:
-        multiplied = _relation("multiplied", _is_multiplied)
-        yield multiplied((who,), "number of operands", 1)
-        yield multiplied((who,), "number of operands", 1, negated=True)
+        multiplied, named = _relation("multiplied", _is_multiplied), f"{{{tensor(who)}}}"
+        yield multiplied(
+            (who,), "number of operands", 1, words=f"{named} is multiplied", tag="product"
+        )
+        yield multiplied(
+            (who,), "number of operands", 1, negated=True, words=f"{named} is a term by itself"
+        )
     for first, second in combinations(operands, 2):
         both = first, second
 
@@ -170,12 +220,23 @@ def _counts(view: View, operands: Sequence[str], binding: Binding) -> Iterator[C
         def in_order(view: View, b: Binding, f: str = first, s: str = second) -> bool:
             return int(b[f]) < int(b[s])
 
-        yield from _either(term, "terms", 3, both, one_term)
-        yield from _either(tensor, "tensors", 2, both, one_tensor)
-        text = f"{first} < {second}"
-        yield Condition(text, "order of operands", 1, both, in_order, positive=False)
-        yield _relation("shares", _shares)(both, "indices in common", 1)
-        yield _relation("shares", _shares)(both, "indices in common", 1, negated=True)
+        names = f"{{{tensor(first)}}} and {{{tensor(second)}}}"
+        yield from _either(
+            term, "terms", 3, both, one_term,
+            (f"{names} are multiplied", "product"), (f"{names} are in different terms", "sum"),
+        )  # fmt: skip
+        yield from _either(
+            tensor, "tensors", 2, both, one_tensor,
+            (f"{names} are one tensor", "tensor_twice"), (f"{names} are different tensors", ""),
+        )  # fmt: skip
+        text, words = (
+            f"{first} < {second}",
+            f"{{{tensor(first)}}} comes before {{{tensor(second)}}}",
+        )
+        yield Condition(text, "order of operands", 1, both, in_order, positive=False, words=words)
+        shares, common = _relation("shares", _shares), "indices in common"
+        yield shares(both, common, 1, words=f"{names} have an index in common")
+        yield shares(both, common, 1, negated=True, words=f"{names} have no index in common")
 
 
 def _rank(rank: int, who: str) -> Iterator[Condition]:
@@ -185,6 +246,7 @@ def _rank(rank: int, who: str) -> Iterator[Condition]:
     yield Condition(
         f"not {has}{rank}, _)", dimension, 2, variables,
         lambda v, b: len(v.indices(who, b)) <= rank, positive=False,
+        words=f"{{{tensor(who)}}} {_at_most(rank)}", tag="" if rank else f"scalar_{role(who)}",
     )  # fmt: skip
     least = [n for n in (1, rank) if 0 < n <= rank]
     for number in dict.fromkeys(least):
@@ -194,7 +256,15 @@ def _rank(rank: int, who: str) -> Iterator[Condition]:
 
         text = f"{has}{number - 1}, _)"
         weaker = frozenset({f"{has}0, _)"} - {text})
-        yield Condition(text, dimension, 1, variables, is_least, weaker)
+        words = f"{number} indices or more" if number > 1 else "an index"
+        words = f"{{{tensor(who)}}} has {words}"
+        yield Condition(text, dimension, 1, variables, is_least, weaker, words=words)
+
+
+def _at_most(rank: int) -> str:
+    if not rank:
+        return "is a scalar"
+    return "has one index at most" if rank == 1 else f"has {rank} indices at most"
 
 
 # --- storage -------------------------------------------------------------------------------------
@@ -218,10 +288,12 @@ def _format(view: View, who: str, binding: Binding) -> Iterator[Condition]:
         exact = f"level({named}, {number}, {kind}, _)"
         implied = {f"level({named}, _, {kind}, _)"}
         implied |= {f"is_sparse({named})"} if kind is not Level.DENSE else set()
-        yield Condition(exact, kinds, 5, variables, is_kind, frozenset(implied))
+        words = f"level {number} of {{{named}}} is {kind}"
+        yield Condition(exact, kinds, 5, variables, is_kind, frozenset(implied), words=words)
         exact = f"level({named}, {number}, _, {position})"
         disordered = {f"disordered({named})"} if number != position else set()
-        yield Condition(exact, order, 4, variables, is_position, frozenset(disordered))
+        words = f"level {number} of {{{named}}} stores position {position}"
+        yield Condition(exact, order, 4, variables, is_position, frozenset(disordered), words=words)
     for kind in Level:
 
         def has(view: View, b: Binding, kind: Level = kind) -> bool:
@@ -232,21 +304,28 @@ def _format(view: View, who: str, binding: Binding) -> Iterator[Condition]:
 
         text = f"level({named}, _, {kind}, _)"
         sparse = frozenset({f"is_sparse({named})"} if kind is not Level.DENSE else ())
-        yield Condition(text, kinds, 3, variables, has, sparse)
-        yield _negated(text, kinds, 3, variables, has)
-        text = f"innermost({named}, {kind}, _)"
-        yield Condition(
-            text, kinds, 4, variables, inner, sparse | {f"level({named}, _, {kind}, _)"}
+        tag = f"{kind}_{role(who)}"
+        words = f"{{{named}}} has a {kind} level"
+        yield Condition(text, kinds, 3, variables, has, sparse, words=words, tag=tag)
+        yield _negated(text, kinds, 3, variables, has, f"{{{named}}} has no {kind} level")
+        text, words = (
+            f"innermost({named}, {kind}, _)",
+            f"the innermost level of {{{named}}} is {kind}",
         )
-    for name, holds, dimension, weight in _FORMATS:
+        weaker = sparse | {f"level({named}, _, {kind}, _)"}
+        yield Condition(text, kinds, 4, variables, inner, weaker, words=words, tag=tag)
+    for name, holds, dimension, weight, said, unsaid, tags in _FORMATS:
         text = f"{name}({named})"
 
         def form(view: View, b: Binding, holds: Callable[..., bool] = holds) -> bool:
             return holds(view.format(who, b))
 
         weaker = frozenset({f"disordered({named})"} if name == "cyclic" else ())
-        yield Condition(text, dimension.format(who), weight, variables, form, weaker)
-        yield _negated(text, dimension.format(who), weight, variables, form)
+        subject = f"{{{named}}} "
+        tag, other = (f"{tag}_{role(who)}" if tag else "" for tag in tags)
+        about = dimension.format(who)
+        yield Condition(text, about, weight, variables, form, weaker, words=subject + said, tag=tag)
+        yield _negated(text, about, weight, variables, form, subject + unsaid, other)
 
 
 def _is_cyclic(stored: object) -> bool:
@@ -254,11 +333,24 @@ def _is_cyclic(stored: object) -> bool:
     return any(order[position] != level for level, position in enumerate(order))
 
 
-_FORMATS: tuple[tuple[str, Callable[..., bool], str, int], ...] = (
-    ("cyclic", _is_cyclic, "order of {}", 2),
-    ("disordered", lambda stored: not stored.is_ordered, "order of {}", 1),
-    ("is_sparse", lambda stored: not stored.is_dense, "levels of {}", 1),
-)
+_FORMATS: tuple[tuple[str, Callable[..., bool], str, int, str, str, tuple[str, str]], ...] = (
+    (
+        "cyclic", _is_cyclic, "order of {}", 2,
+        "has an order of levels that is not its own inverse",
+        "has an order of levels that is its own inverse", ("cyclic", ""),
+    ),
+    (
+        "disordered", lambda stored: not stored.is_ordered, "order of {}", 1,
+        "has levels in another order than its positions",
+        "has levels in the order of its positions", ("reordered", ""),
+    ),
+    (
+        "is_sparse", lambda stored: not stored.is_dense, "levels of {}", 1,
+        "is sparse", "is dense", ("sparse", "dense"),
+    ),
+)  # fmt: skip
+"""Of a format: the relation, the same natively, dimension, weight, words for it and for the
+contrary, and what each gives to a name."""
 
 
 # --- indices -------------------------------------------------------------------------------------
@@ -275,9 +367,12 @@ def _access(view: View, who: str, index: str, binding: Binding) -> Iterator[Cond
     def is_in(view: View, b: Binding) -> bool:
         return b[index] in view.indices(who, b)
 
-    text = f"{prefix}_index({named}_, {index})"
-    yield Condition(text, dimension, 1, variables, is_in)
-    yield _negated(text, dimension, 1, variables, is_in)
+    text, subject = f"{prefix}_index({named}_, {index})", f"{{{tensor(who)}}}"
+    words, contrary = f"{subject} has {{{index}}}", f"{subject} does not have {{{index}}}"
+    if output:
+        contrary = f"{{{index}}} is summed over"
+    yield Condition(text, dimension, 1, variables, is_in, words=words)
+    yield _negated(text, dimension, 1, variables, is_in, contrary, "summed" if output else "")
     weaker = frozenset({text})
     name = str(binding[index])
     indices = view.indices(who, binding)
@@ -288,7 +383,8 @@ def _access(view: View, who: str, index: str, binding: Binding) -> Iterator[Cond
                 return view.indices(who, b)[place : place + 1] == (b[index],)
 
             at = f"{prefix}_index({named}{position}, {index})"
-            yield Condition(at, storage, 5, variables, is_at, weaker)
+            words = f"{subject} has {{{index}}} at position {position}"
+            yield Condition(at, storage, 5, variables, is_at, weaker, words=words)
     for level, kind in view.levels(who, binding, name):
 
         def is_level(view: View, b: Binding, level: int = level) -> bool:
@@ -298,16 +394,19 @@ def _access(view: View, who: str, index: str, binding: Binding) -> Iterator[Cond
             return kind in {found for _, found in view.levels(who, b, str(b[index]))}
 
         at = f"{prefix}_level({named}{level}, _, {index})"
-        yield Condition(at, storage, 4, variables, is_level, weaker)
+        words = f"level {level} of {subject} stores {{{index}}}"
+        yield Condition(at, storage, 4, variables, is_level, weaker, words=words)
         at = f"{prefix}_level({named}_, {kind}, {index})"
-        yield Condition(at, storage, 3, variables, is_kind, weaker)
+        words, tag = f"{subject} stores {{{index}}} in a {kind} level", f"{kind}_{role(who)}"
+        yield Condition(at, storage, 3, variables, is_kind, weaker, words=words, tag=tag)
 
     def is_inner(view: View, b: Binding) -> bool:
         last = len(view.indices(who, b)) - 1
         return last in {level for level, _ in view.levels(who, b, str(b[index]))}
 
     text = f"{prefix}_innermost({named}{index})"
-    yield Condition(text, storage, 3, variables, is_inner, weaker)
+    words = f"{subject} stores {{{index}}} innermost"
+    yield Condition(text, storage, 3, variables, is_inner, weaker, words=words)
 
 
 def _orders(who: str, first: str, second: str) -> Iterator[Condition]:
@@ -330,46 +429,131 @@ def _orders(who: str, first: str, second: str) -> Iterator[Condition]:
 
     dimension = f"order of indices in {who}"
     text = f"{prefix}_outside({named}{first}, {second})"
-    yield Condition(text, dimension, 3, variables, outside, both)
+    words = f"{{{tensor(who)}}} stores {{{first}}} outside of {{{second}}}"
+    yield Condition(text, dimension, 3, variables, outside, both, words=words)
     text = f"{prefix}_before({named}{first}, {second})"
-    yield Condition(text, dimension, 4, variables, before, both)
+    words = f"{{{tensor(who)}}} has {{{first}}} before {{{second}}}"
+    yield Condition(text, dimension, 4, variables, before, both, words=words)
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+def _loops(indices: Sequence[str]) -> Iterator[Condition]:
+    """Of the order of loops that formats ask for, through all tensors together: what says so much
+    is true of kernels of any size."""
+    for kind, least in LOOPS.items():
+        stronger = [other for other, implied in LOOPS.items() if kind in implied]
+        said, weight = _LOOP_WORDS[kind], 2 + len(least)
+
+        def goes_round(view: View, b: Binding, kind: str = kind) -> bool:
+            return any(one == other for one, other in view.loops[kind])
+
+        text = f"{kind}_cycle(_)"
+        weaker = frozenset(f"{other}_cycle(_)" for other in least)
+        words = f"no order of loops suits {said}"
+        yield Condition(
+            text, "loops", weight, (), goes_round, weaker, words=words, tag="cyclic_loops"
+        )
+        implied = frozenset(f"not {other}_cycle(_)" for other in stronger)
+        words = f"an order of loops suits {said}"
+        rare = 2 + len(stronger)
+        yield _negated(text, "loops", rare, (), goes_round, words, implied=implied)
+        for index in indices:
+
+            def is_inside(view: View, b: Binding, kind: str = kind, index: str = index) -> bool:
+                return any(inner == b[index] for _, inner in view.loops[kind])
+
+            words = f"{said} ask for no loop around {{{index}}}"
+            implied = frozenset(f"not {other}_before(_, {index})" for other in stronger)
+            yield _negated(
+                f"{kind}_before(_, {index})", f"loops around {index}", rare, (index,), is_inside,
+                words, implied=implied,
+            )  # fmt: skip
+        for first, second in permutations(indices, 2):
+
+            def before(
+                view: View, b: Binding, kind: str = kind, f: str = first, s: str = second
+            ) -> bool:
+                return (b[f], b[s]) in view.loops[kind]
+
+            text = f"{kind}_before({first}, {second})"
+            weaker = frozenset(f"{other}_before({first}, {second})" for other in least)
+            words = f"{said} ask for {{{first}}} outside of {{{second}}}"
+            yield Condition(
+                text, "order of loops", weight, (first, second), before, weaker, words=words,
+                tag="loop_order",
+            )  # fmt: skip
+
+
+_LOOP_WORDS = {
+    "sparse": "sparse levels",
+    "encoded": "tensors that are not plainly dense",
+    "read": "operands",
+    "stored": "all tensors",
+}
 
 
 # --- parts ---------------------------------------------------------------------------------------
 
 
 def _either(
-    variable: Callable[[str], str], dimension: str, weight: int, both: tuple[str, str], same: Holds
+    variable: Callable[[str], str],
+    dimension: str,
+    weight: int,
+    both: tuple[str, str],
+    same: Holds,
+    *said: tuple[str, str],
 ) -> Iterator[Condition]:
-    """That two operands have the same of something, and that they have not."""
+    """That two operands have the same of something, and that they have not; words and tag of
+    each."""
     first, second = map(variable, both)
-    text = f"{first} == {second}"
-    yield Condition(text, dimension, weight, both, same, positive=False)
-    text = f"{first} != {second}"
-    yield Condition(text, dimension, weight, both, lambda v, b: not same(v, b), positive=False)
+
+    def differ(view: View, binding: Binding) -> bool:
+        return not same(view, binding)
+
+    for sign, holds, (words, tag) in zip(("==", "!="), (same, differ), said, strict=True):
+        yield Condition(
+            f"{first} {sign} {second}", dimension, weight, both, holds, positive=False,
+            words=words, tag=tag,
+        )  # fmt: skip
 
 
 def _negated(
-    text: str, dimension: str, weight: int, variables: tuple[str, ...], holds: Holds
+    text: str,
+    dimension: str,
+    weight: int,
+    variables: tuple[str, ...],
+    holds: Holds,
+    words: str,
+    tag: str = "",
+    implied: frozenset[str] = frozenset(),
 ) -> Condition:
     return Condition(
-        f"not {text}", dimension, weight, variables, lambda v, b: not holds(v, b), positive=False
-    )
+        f"not {text}", dimension, weight, variables, lambda v, b: not holds(v, b), implied,
+        positive=False, words=words, tag=tag,
+    )  # fmt: skip
 
 
 def _relation(name: str, holds: Callable[..., bool]) -> Callable[..., Condition]:
     """A relation over operands."""
 
     def make(
-        who: tuple[str, ...], dimension: str, weight: int, *, negated: bool = False
+        who: tuple[str, ...],
+        dimension: str,
+        weight: int,
+        *,
+        negated: bool = False,
+        words: str,
+        tag: str = "",
     ) -> Condition:
         def says(view: View, b: Binding) -> bool:
             return holds(view, *(int(b[one]) for one in who))
 
         text = f"{name}({', '.join(who)})"
         if negated:
-            return _negated(text, dimension, weight, who, says)
-        return Condition(text, dimension, weight, who, says)
+            return _negated(text, dimension, weight, who, says, words, tag)
+        return Condition(text, dimension, weight, who, says, words=words, tag=tag)
 
     return make
 

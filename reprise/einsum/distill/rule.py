@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from reprise.einsum.distill.conditions import Condition, telling
 from reprise.einsum.distill.draft import HEAD, Draft
 from reprise.einsum.distill.view import View
 from reprise.einsum.facts import facts_of
@@ -37,8 +38,7 @@ def named(
 ) -> Draft:
     """The draft with a name and what is known of the defect."""
     word = symptom_word(symptom)
-    formats = "_".join(str(tensor.format) for tensor in seed.tensors if tensor.format.rank)
-    made_up = re.sub(r"[^a-z0-9]+", "_", f"{target}_{word}_{formats}".lower()).strip("_")
+    shown = "wrong result" if word == "wrong_result" else word.partition("_")[0]
     version = next(iter(versions.items()), None)
     said = " ".join(symptom.text.split())
     notes = [f"Found by Reprise, on {target}."]
@@ -47,12 +47,41 @@ def named(
     notes.append(f"Seen on {shortened(described(seed), 90)}")
     return replace(
         draft,
-        name=name or made_up,
-        title=f"{target}: {word.replace('_', ' ')}",
-        doc=_plain(f"{word.replace('_', ' ')}: {said}") if said else word.replace("_", " "),
+        name=name or _made_up(draft, target, shown, seed),
+        title=f"{target}: {shown}",
+        doc=shortened(_plain(said), 90) if said else shown,
         notes=tuple(notes),
         symptom=word,
     )
+
+
+_TAGS = 3
+"""So much of what a rule is about is in its name."""
+
+
+def _made_up(draft: Draft, target: str, shown: str, seed: Kernel) -> str:
+    """``taco_crash_cyclic_loops``, ``torch_sparse_crash_ds_plus_ss``: what happens, and what the
+    conditions are about; of operands, their formats in the kernel that it was made from."""
+    about = sorted(draft.conditions, key=telling)
+    tags = dict.fromkeys(c.tag for c in about if c.tag and not _operands(draft, c))
+    words = [target, shown.partition(" ")[0], *list(tags)[:_TAGS], _formats(draft, seed)]
+    return re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")
+
+
+def _operands(draft: Draft, condition: Condition) -> list[str]:
+    return [name for name in draft.operands if name in condition.variables]
+
+
+def _formats(draft: Draft, seed: Kernel) -> str:
+    """``ds_plus_ss``: the formats of the operands that something is said of."""
+    operands = View(seed).operands
+    said = [o for o in draft.operands if any(o in c.variables for c in draft.conditions)]
+    text, term = "", None
+    for own, name, _ in (operands[int(who[1:]) - 1] for who in said):
+        joint = "" if term is None else " times " if own == term else " plus "
+        levels = str(seed.tensor(name).format).replace(":", "").replace(",", "")
+        text, term = f"{text}{joint}{levels or 'scalar'}", own
+    return text
 
 
 def with_tests(draft: Draft, triggers: Iterable[Kernel], passing: Sequence[Kernel]) -> str:

@@ -110,7 +110,7 @@ def _separating(
     refuted = 0
     for *_, found in sorted(ranked, key=lambda one: one[:3])[:ROUNDS]:
         assert found.added is not None
-        against = work.samples(draft, draft.with_(found.added), _REFUTING, found.added.dimension)
+        against = work.samples(draft, draft.with_(found.added), _REFUTING, [found.added.dimension])
         asked = work.asker.ask(against)
         yes = sum(one.answer is Answer.YES for one in asked)
         no = sum(one.answer is Answer.NO for one in asked)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 from reprise.einsum.facts import data_facts
 from reprise.einsum.kernel import Format, Kernel, Level
 
 OUTPUT = "A"
 """The variable of the output's tensor in rules."""
+
+LOOPS = {"sparse": ("encoded", "stored"), "encoded": ("stored",), "read": ("stored",), "stored": ()}
+"""Which levels ask for an order of loops: two of one tensor of which one is not dense; any two of a
+tensor that is not plainly dense; any two of an operand; any two. With those that ask for the same
+and for more. As ``sparse_before`` and so on in ``rules/einsum/roles.rules``."""
 
 Binding = Mapping[str, int | str]
 """What variables stand for: operands (``O1``) for numbers, indices (``I``) for names."""
@@ -58,6 +64,29 @@ class View:
     def terms(self) -> int:
         return len(self.kernel.terms)
 
+    @cached_property
+    def loops(self) -> dict[str, frozenset[tuple[str, str]]]:
+        """For each of :data:`LOOPS`, which index comes before which, by any path."""
+        found: dict[str, set[tuple[str, str]]] = {kind: set() for kind in LOOPS}
+        accesses = [(name, indices, True) for _, name, indices in self.operands]
+        for name, indices, is_read in (
+            *accesses,
+            (self.kernel.output.tensor, self.output, False),
+        ):
+            stored = self.formats[name]
+            levels = list(zip(stored.levels, stored.order, strict=True))
+            plain = stored.is_dense and stored.is_ordered
+            for (one, first), (other, second) in combinations(levels, 2):
+                pair = indices[first], indices[second]
+                found["stored"].add(pair)
+                if is_read:
+                    found["read"].add(pair)
+                if not plain:
+                    found["encoded"].add(pair)
+                if one is not Level.DENSE or other is not Level.DENSE:
+                    found["sparse"].add(pair)
+        return {kind: _closed(pairs) for kind, pairs in found.items()}
+
     # --- of a variable ---------------------------------------------------------------------------
 
     def tensor(self, who: str, binding: Binding) -> str:
@@ -86,3 +115,13 @@ def _number(who: str, binding: Binding) -> int:
     number = binding[who]
     assert isinstance(number, int)
     return number
+
+
+def _closed(pairs: set[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """The transitive closure."""
+    reached = set(pairs)
+    for middle in {index for pair in pairs for index in pair}:
+        before = [one for one, other in reached if other == middle]
+        after = [other for one, other in reached if one == middle]
+        reached |= {(one, other) for one in before for other in after}
+    return frozenset(reached)

@@ -389,6 +389,8 @@ _ABOUT: dict[str, tuple[_Edit, ...]] = {
     "number of terms": (_more_terms, _fewer_factors),
     "order of operands": (_shuffle,),
     "order of indices": (_transpose, _reorder),
+    "order of loops": (_transpose, _reorder, _relevel, _rename),
+    "loops": (_transpose, _reorder, _relevel, _rename),
     "order of": (_reorder,),
     "tensors": (_same_tensor,),
     "terms": (_more_terms, _more_factors, _shuffle),
