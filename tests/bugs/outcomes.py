@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+FILLS = ("188", "255")
+"""Values of ``MALLOC_PERTURB_`` that fill new memory with 0x43 and with 0: a result that is not set
+is wrong with one of them."""
 ABSOLUTE, RELATIVE = 1e-3, 1e-2
 """A wrong result is beyond both."""
 

@@ -120,10 +120,12 @@ class Probe:
         *,
         ablate: bool = False,
         thorough: bool = True,
+        suspects: Collection[tuple[str, ...]] = (),
     ) -> Observation:
         """Run a program, in each of its spellings, on sets of inputs until it shows the symptom.
-        ``ablate``: ask for the passes that are to blame; ``thorough``: not only in the usual
-        spelling.
+        ``ablate``: ask for the passes that are to blame; ``suspects``: sets of passes, of which it
+        is then only asked whether one cures it, which takes a run each instead of a search;
+        ``thorough``: not only in the usual spelling.
 
         Raises TargetError if the target cannot be started, Stopped.
         """
@@ -132,7 +134,7 @@ class Probe:
         for number, spelling in enumerate(spellings(self.form, graph)):
             if not isinstance(spelling, Spelling):
                 return Observation(Effect.REFUSED, title=spelling)
-            found = self._spelt(spelling, graph, inputs, about, ablate)
+            found = self._spelt(spelling, graph, inputs, about, ablate, suspects)
             runs += found.runs
             if number == 0 or _RANK[found.effect] > _RANK[best.effect]:
                 best = found
@@ -147,6 +149,7 @@ class Probe:
         inputs: Sequence[tuple[str, dict[str, Array]]],
         about: About,
         ablate: bool,
+        suspects: Collection[tuple[str, ...]],
     ) -> Observation:
         """Run one spelling of a program."""
         runs, passes = 0, None
@@ -170,7 +173,7 @@ class Probe:
                 effect = Effect.FIRES
             cures: tuple[str, ...] = ()
             if effect is Effect.FIRES and ablate and not found.everywhere:
-                cures = self._cures(asked, judgement)
+                cures = self._cured(asked, suspects) if suspects else self._cures(asked)
             runs += asked.runs
             shown = values if not spelling.name else f"{values}, {spelling.name}"
             title = found.title or judgement.title
@@ -192,7 +195,18 @@ class Probe:
             return Observation(Effect.UNDECIDED, title="no inputs fit")
         return replace(best, runs=runs)
 
-    def _cures(self, asked: _Asked, judgement: Judgement) -> tuple[str, ...]:
+    def _cured(self, asked: _Asked, suspects: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+        """The first of some sets of passes whose absence cures it."""
+        judge = self.judge
+        for passes in suspects:
+            again = asked.rerun(modes=(judge.tested,), disabled=passes)
+            beside = {**asked.outcome.results, **again.results}
+            judgement = judge.judge(asked.program, replace(again, results=beside))
+            if judgement.verdict is Verdict.OK:
+                return passes
+        return ()
+
+    def _cures(self, asked: _Asked) -> tuple[str, ...]:
         """The passes to blame, by ablation."""
         again = self.judge.judge(
             asked.program, asked.outcome, asked.rerun, self.jobs.passes(asked.model)
@@ -263,7 +277,7 @@ def seen(judgement: Judgement, outcome: Outcome, judge: Judge) -> _Seen:
             return _Seen(Effect.OTHER, (symptom,), _everywhere(evidence, judge))
         case Verdict.WRONG_RESULT:
             return _Seen(Effect.OTHER, _wrong(evidence))
-        case Verdict.REFERENCE_DISAGREEMENT if judgement.title.startswith("all modes"):
+        case Verdict.REFERENCE_DISAGREEMENT:  # of all modes, whether or not they agree
             return _Seen(Effect.OTHER, _wrong(evidence), True)
         case Verdict.UNSUPPORTED | Verdict.INVALID:
             return _Seen(Effect.REFUSED)
