@@ -45,7 +45,11 @@ class DaskCluster(Generic[Item, Result]):
         self._key = f"reprise-{os.getpid()}-{id(self)}"
 
     def run(self, batches: Iterator[Sequence[Item]], /) -> Iterator[Result]:
-        """Results in the order of the items."""
+        """Results in the order of the items. If workers die of a batch, its items are tried one by
+        one while nothing else runs, so that none is blamed for another's worker; those that are
+        deadly alone are abandoned."""
+        from distributed import KilledWorker
+
         under_way: deque[tuple[Sequence[Item], Any]] = deque()
         try:
             while True:
@@ -56,7 +60,17 @@ class DaskCluster(Generic[Item, Result]):
                     under_way.append((batch, self._submit(batch)))
                 if not under_way:
                     return
-                yield from self._collect(*under_way.popleft())
+                batch, future = under_way.popleft()
+                try:
+                    found: list[Result] = future.result()
+                except KilledWorker:
+                    waiting = [other for other, _ in under_way]
+                    self._client.cancel([future for _, future in under_way])
+                    under_way.clear()
+                    yield from self._one_by_one(batch)
+                    under_way.extend((other, self._submit(other)) for other in waiting)
+                else:
+                    yield from found
         finally:
             self._client.cancel([future for _, future in under_way])
 
@@ -67,20 +81,14 @@ class DaskCluster(Generic[Item, Result]):
     def _submit(self, batch: Sequence[Item]) -> Any:
         return self._client.submit(_run, self._key, self._work, list(batch), pure=False, retries=0)
 
-    def _collect(self, batch: Sequence[Item], future: Any) -> Iterator[Result]:
-        """A batch's results. If workers die of it, its items are tried one by one, and those that
-        are deadly alone are abandoned."""
+    def _one_by_one(self, batch: Sequence[Item]) -> Iterator[Result]:
         from distributed import KilledWorker
 
-        try:
-            yield from future.result()
-        except KilledWorker:
-            if len(batch) == 1:
-                yield self._work.abandoned(batch[0])
-                return
-            alone = [([item], self._submit([item])) for item in batch]
-            for one, its in alone:
-                yield from self._collect(one, its)
+        for item in batch:
+            try:
+                yield from self._submit([item]).result()
+            except KilledWorker:
+                yield self._work.abandoned(item)
 
     def close(self) -> None:
         """End the work. Benches end with their workers' interest in them."""

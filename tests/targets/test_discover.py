@@ -28,7 +28,10 @@ def test_a_name_alone_runs_here_on_the_first_device() -> None:
 
 
 @pytest.mark.parametrize("python", [sys.executable, Path(sys.executable).name])
-def test_an_interpreter_is_a_path_or_a_command(python: str) -> None:
+def test_an_interpreter_is_a_path_or_a_command(
+    python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     assert parse_target(f"onnxruntime@{python}").python.endswith(Path(sys.executable).name)
 
 

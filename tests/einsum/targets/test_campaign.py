@@ -38,7 +38,7 @@ def test_a_campaign_finds_what_torch_does_wrongly_and_shows_it_alone(tmp_path: P
         assert loads((folder / "kernel.json").read_text().splitlines()[-1])
         script = (folder / "repro.py").read_text()
         imported = set(re.findall(r"^import (\w+)|^from (\w+)", script, re.M))
-        assert {a or b for a, b in imported} <= {"numpy", "sys", "torch", "os", "subprocess"}
+        assert {a or b for a, b in imported} <= {"numpy", "torch", *sys.stdlib_module_names}
         again = subprocess.run([sys.executable, folder / "repro.py"], capture_output=True)
         assert again.returncode == 1
         relation = json.loads((folder / "finding.json").read_text())["evidence"]["relation"]
