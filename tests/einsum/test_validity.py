@@ -100,6 +100,26 @@ CASES = {
         "A(i) = B(i) + C(i)",
         "A(i,j) = B(i,j) + C(i)",
     ),
+    "torch_no_sum": (
+        aimed("torch"),
+        "ij+ij->ij where A: ds, B: ds, C: ss",  # a bug is no limit
+        "ij+ij->ij where A: ds, B: ss, C: ds",
+    ),
+    "torch_no_product": (
+        aimed("torch"),
+        "ij,jk->ik where B: ds:1,0, C: ds:1,0",
+        "ij,jk->ik where B: ds:1,0, C: ss",
+    ),
+    "torch_no_sparse_product": (
+        aimed("torch"),
+        "ij,jk->ik where B: ds, C: ds:1,0",
+        "ij,jk->ik where A: ds, B: ds, C: ds:1,0",
+    ),
+    "torch_no_elements": (
+        aimed("torch"),
+        "ij,ij->i where B: ds, C: ss",
+        "ij,ij->i where B: ss, C: ds",
+    ),
     "finch_order": (aimed("finch"), "ij->ij where B: ds", "ij->ij where B: dd:1,0"),
     "finch_outermost": (aimed("finch"), "ij->ij where B: ds", "ij->ij where B: ss"),
     "finch_output": (aimed("finch"), "ij->ij where A: dd", "ij->ij where A: ds"),
