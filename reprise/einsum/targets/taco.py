@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "shared"))
@@ -22,8 +24,13 @@ class Runner(KernelRunner):  # type: ignore[misc]
     unsupported = ("Rejected",)
 
     def versions(self) -> dict[str, str]:
-        """Its command line does not tell: the program's path. Raises RuntimeError without one."""
+        """As it tells it, with the commit if that was known when it was built. Raises RuntimeError
+        if there is no such program."""
         path = shutil.which("taco")
         if path is None:
             raise RuntimeError("there is no program taco on the PATH")
-        return {"taco": path, **super().versions()}
+        told = subprocess.run([path, "-version"], capture_output=True, text=True).stdout
+        version = re.search(r"TACO version: (\S+)", told)
+        commit = re.search(r"\b([0-9a-f]{7,40})\b", told)
+        found = " ".join(match[1] for match in (version, commit) if match)
+        return {"taco": found or path, **super().versions()}
