@@ -167,7 +167,7 @@ def test_rules_know_which_kernels_are_matrices() -> None:
         operands=(1, 3), ranks=(1, 3), sums=0.4, diagonals=0.1, scalars=0.1, reductions=0.3,
         broadcasts=0.3, repeated_tensors=0.2,
     )  # fmt: skip
-    settings = Settings(allowed=frozenset(PERMISSIONS), targets=("torch",))
+    settings = Settings(allowed=frozenset(PERMISSIONS), targets=("scipy",))
     validity = Validity(load_kernel_rules(), settings)
     told = set()
     for text in "".join(generate(Request(300, 3, some))).splitlines():
