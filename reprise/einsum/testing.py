@@ -84,9 +84,13 @@ class KernelTests:
     def _start(self) -> None:
         """Make the generator, under the rules that are known now."""
         rules = load_kernel_rules(self._bugs)
+        self._under(rules, bug_rules(rules, self._bugs))
+
+    def _under(self, rules: KernelRules, counted: frozenset[str]) -> None:
+        """Make the generator under these rules; rejections by some of them are counted."""
         aims = BACKENDS[self.request.target].aims
         options = replace(self.request.options, targets=aims)
-        self.validity = _Counting(rules, options.settings, bug_rules(rules, self._bugs))
+        self.validity = _Counting(rules, options.settings, counted)
         self.grower = Grower(options, self.validity)
 
     def program(self, index: int, /) -> MadeTest:
