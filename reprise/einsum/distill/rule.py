@@ -56,7 +56,7 @@ def named(
 
 
 _TAGS = 3
-"""So much of what a rule is about is in its name."""
+"""So much of what a rule is about is in its name, if no operands are."""
 
 
 def _made_up(draft: Draft, target: str, shown: str, seed: Kernel) -> str:
@@ -64,7 +64,8 @@ def _made_up(draft: Draft, target: str, shown: str, seed: Kernel) -> str:
     conditions are about; of operands, their formats in the kernel that it was made from."""
     about = sorted(draft.conditions, key=telling)
     tags = dict.fromkeys(c.tag for c in about if c.tag and not _operands(draft, c))
-    words = [target, shown.partition(" ")[0], *list(tags)[:_TAGS], _formats(draft, seed)]
+    formats = _formats(draft, seed)
+    words = [target, shown.partition(" ")[0], *list(tags)[: 1 if formats else _TAGS], formats]
     return re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")
 
 
