@@ -4,9 +4,9 @@ Comes in: an operator by the name that it has where no UIR operator means the sa
 ``ai.onnx.ml.Binarizer``), operand types and attributes. An attribute that has the name of an
 operand *is* that operand, known before the program runs: ``shape=[2, 3]`` of ``onnx.CenterCropPad``
 is written as a stored tensor. ``onnx.SplitToSequence_SequenceAt`` is a *chain*: two nodes, of which
-the second reads as its first operand what the first makes; so what is no tensor stays inside. Goes
-out: a model of that node or chain, and :class:`OnnxResults`, which
-asks ONNX's strict inference for the types of the results.
+the second reads as its first operand what the first makes; so what is no tensor stays inside. An
+attribute that is a graph or a tensor is text (``onnx_text``). Goes out: a model of that node or
+chain, and :class:`OnnxResults`, which asks ONNX's strict inference for the types of the results.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reprise.facts.onnx_schema import Definition, definition
+from reprise.facts.onnx_text import BadText, attribute_of, captured, is_text
 from reprise.facts.onnx_types import encode, type_of
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lang.dtypes import DTYPES
@@ -38,6 +39,7 @@ _PREFERRED = ("int64", "float32", "int32", "float64", "string", "bool")
 _OPTIONAL = 1  # OpSchema.FormalParameterOption.Optional
 _VARIADIC = 2  # OpSchema.FormalParameterOption.Variadic
 _SPELLED = {"float": "float32", "double": "float64"}
+_CHAINED = ("onnx", "ai.onnx.ml")
 _FLAG_TYPES = (6, 7, 8)  # AttributeProto: FLOATS, INTS, STRINGS
 
 
@@ -66,9 +68,9 @@ def links(op: str) -> tuple[str, ...]:
     ``onnx.SplitToSequence`` and ``onnx.SequenceAt``. Of any other operator, itself."""
     domain, _, name = op.rpartition(".")
     names = name.split("_")  # no operator of ONNX has one in its name
-    if domain != "onnx" or not all(word[:1].isupper() for word in names):
+    if domain not in _CHAINED or not all(word[:1].isupper() for word in names):
         return (op,)
-    return tuple(f"onnx.{word}" for word in names)
+    return tuple(f"{domain}.{word}" for word in names)
 
 
 @cache
@@ -180,40 +182,55 @@ BEFORE = -1
 @dataclass(frozen=True, slots=True)
 class Step:
     """A node of an application: its operator, its operands (the number of one of the application's,
-    a stored one, :data:`BEFORE`, or None) and its attributes."""
+    a stored one, :data:`BEFORE`, or None) and its attributes. ``captured``: the numbers of the
+    application's operands that its graphs read."""
 
     op: str
     found: Definition
     operands: tuple[int | Stored | None, ...]
     attributes: dict[str, Attribute]
+    captured: frozenset[int] = frozenset()
+
+    def results(self, asked: int) -> int:
+        """How many results it has, if ``asked`` are asked of the application."""
+        outputs = self.found.schema.outputs
+        variadic = bool(outputs) and int(outputs[-1].option.value) == _VARIADIC  # type: ignore[attr-defined]
+        return max(len(outputs), asked) if variadic else len(outputs)
 
 
 def steps_of(
     op: str, count: int, attributes: Mapping[str, Attribute], opset: int
 ) -> list[Step] | None:
     """The nodes of an application with ``count`` operands: one, or those of a chain, whose last
-    operands are what its later operators ask for besides. None if ONNX has one of them not."""
+    operands are what its later operators ask for besides. What graphs capture is no operand of a
+    node. None if ONNX has one of them not."""
     found = [(link, definition_of(link, opset)) for link in links(op)]
+    inner = [
+        frozenset[int]() if known is None else captured(known.types, attributes)
+        for _, known in found
+    ]
+    free = [i for i in range(count) if not any(i in numbers for numbers in inner)]
     steps: list[Step] = []
-    for link, known in reversed(found):
+    for place in reversed(range(len(found))):
+        link, known = found[place]
         if known is None or known.schema.deprecated:
             return None
         schema = known.schema
-        operands: list[int | Stored | None] = list(operands_of(schema, 0, attributes))
-        if link is found[0][0]:
-            operands = list(operands_of(schema, count, attributes))
-        else:
-            operands[0] = BEFORE
-            wanted = [
-                i
-                for i, formal in enumerate(schema.inputs)
-                if operands[i] is None and int(formal.option.value) != _OPTIONAL  # type: ignore[attr-defined]
+        operands: list[int | Stored | None]
+        if place == 0:
+            operands = [
+                free[o] if isinstance(o, int) else o
+                for o in operands_of(schema, len(free), attributes)
             ]
-            for number, i in enumerate(wanted, count - len(wanted)):
+        else:
+            operands = list(operands_of(schema, 0, attributes))
+            operands[0] = BEFORE
+            wanted = [i for i in range(schema.min_input) if operands[i] is None]
+            for number, i in zip(free[len(free) - len(wanted) :], wanted, strict=False):
                 operands[i] = number
-            count -= len(wanted)
+            del free[len(free) - len(wanted) :]
         own = own_attributes(schema, attributes)
-        steps.append(Step(link, known, tuple(operands), own))
+        steps.append(Step(link, known, tuple(operands), own, inner[place]))
     return steps[::-1]
 
 
@@ -225,7 +242,8 @@ def model_of(
     results: Sequence[TensorType] | None = None,
 ) -> ModelProto | None:
     """A model of this node or chain, with inputs ``x0``, ``x1`` … and outputs ``y0`` …, whose types
-    are stated if ``results`` says them; None if ONNX has no such operator at the opset."""
+    are stated if ``results`` says them; None if ONNX has no such operator at the opset. Raises
+    Refused for an attribute whose text cannot be read."""
     from onnx import ModelProto, helper
 
     steps = steps_of(op, len(operands), attributes, opset)
@@ -238,8 +256,17 @@ def model_of(
     graph = model.graph
     graph.name = parts(op)[1]
     outputs: list[str] = []
+
+    def name_of(i: int) -> str | None:
+        """The input that is operand ``i``, which is there from then on."""
+        operand = operands[i] if i < len(operands) else None
+        if operand is None:
+            return None
+        if all(info.name != f"x{i}" for info in graph.input):
+            graph.input.add(name=f"x{i}").type.ParseFromString(encode(operand))
+        return f"x{i}"
+
     for number, step in enumerate(steps):
-        schema = step.found.schema
         inputs: list[str] = []
         for operand in step.operands:
             if isinstance(operand, Stored):
@@ -248,16 +275,12 @@ def model_of(
                 graph.initializer[-1].name = inputs[-1]
             elif operand == BEFORE:
                 inputs.append(outputs[0])
-            elif operand is None or operands[operand] is None:
-                inputs.append("")
             else:
-                inputs.append(f"x{operand}")
-                info = graph.input.add(name=f"x{operand}")
-                info.type.ParseFromString(encode(operands[operand]))  # type: ignore[arg-type]
+                inputs.append("" if operand is None else name_of(operand) or "")
         while inputs and not inputs[-1]:
             inputs.pop()
         if step is steps[-1]:
-            made = len(schema.outputs) if results is None else len(results)
+            made = step.results(1) if results is None else len(results)
             outputs = [f"y{i}" for i in range(made)]
         else:
             outputs = [f"s{number}"]
@@ -265,7 +288,14 @@ def model_of(
         node = helper.make_node(name, inputs, outputs, domain=domain)
         for key, value in step.attributes.items():
             kind = step.found.types[key]  # an empty list does not say what it is a list of
-            node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
+            if is_text(kind, value):
+                try:
+                    made_of = attribute_of(key, kind, str(value), name_of, f"n{number}")
+                except BadText as error:
+                    raise Refused(str(error)) from None
+                node.attribute.append(made_of)
+            else:
+                node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
         graph.node.append(node)
     for i, output in enumerate(outputs):
         info = graph.output.add(name=output)
@@ -368,10 +398,10 @@ class OnnxResults:
     ) -> list[TensorType] | str:
         answer: list[TensorType] | None = None
         for opset in versions_of(op, self.opset):
-            model = model_of(op, operands, attributes, opset)
-            if model is None:
-                return "ONNX has no such operator"
             try:
+                model = model_of(op, operands, attributes, opset)
+                if model is None:
+                    return "ONNX has no such operator"
                 types = infer_results(model)
             except Refused as error:
                 return str(error)

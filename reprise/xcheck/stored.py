@@ -32,14 +32,12 @@ def as_written(graph: Graph) -> Graph:
         operands = [None if t is None else tensors[t.name] for t in node.inputs]
         attributes = dict(node.attributes)
         if node.name in steps:
-            operands = [
-                _stored(made, node, operand)
-                if isinstance(operand, Stored)
-                else (None if operand is None else operands[operand])
-                for operand in steps[node.name].operands
-            ]
-            for operand in steps[node.name].operands:
+            # An operand that stands for itself is in its own place; so is what a graph captures.
+            asked = steps[node.name].operands
+            operands += [None] * (len(asked) - len(operands))
+            for i, operand in enumerate(asked):
                 if isinstance(operand, Stored):
+                    operands[i] = _stored(made, node, operand)
                     del attributes[operand.name]
         while operands and operands[-1] is None:
             operands.pop()

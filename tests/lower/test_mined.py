@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import pytest
 from onnx.reference import ReferenceEvaluator
 
 from reprise.facts.onnx_apply import (
@@ -19,6 +20,7 @@ from reprise.facts.onnx_apply import (
 from reprise.lower.onnx import LOWERING, to_onnx
 from reprise.solve.signatures import Signatures
 from reprise.uir.graph import TensorType
+from reprise.uir.inference import SignatureError
 from reprise.uir.text import parse_uir
 
 
@@ -113,3 +115,85 @@ def test_the_last_operands_of_a_chain_are_those_of_its_later_nodes() -> None:
     assert LOWERING.unsupported("onnx.SequenceConstruct_NoSuchOperator", [x], {}) is not None
     assert links("onnx.Relu") == ("onnx.Relu",)
     assert links("com.example.Foo_Bar") == ("com.example.Foo_Bar",)
+
+
+def test_a_graph_is_text_and_reads_operands_from_outside() -> None:
+    made = model(
+        "c: bool[]\nx: float32[2]\ny: float32[2]\n"
+        'z: float32[2] = onnx.If(c, x, y, then_branch="() => (t) { u = Neg(x1) t = Add(u, x2) }", '
+        'else_branch="() => (t) { t = Mul(x1, x2) }")\noutput z\n'
+    )
+    (node,) = made.graph.node
+    assert list(node.input) == ["c"] and {a.name for a in node.attribute} == {
+        "then_branch",
+        "else_branch",
+    }
+    x, y = np.array([1.0, 2.0], np.float32), np.array([3.0, 5.0], np.float32)
+    for condition, expected in ((True, [2.0, 3.0]), (False, [3.0, 10.0])):
+        (z,) = ReferenceEvaluator(made).run(None, {"c": np.array(condition), "x": x, "y": y})
+        assert z.tolist() == expected
+
+
+def test_names_inside_a_graph_are_different_in_every_node() -> None:
+    scan = (
+        "{0}: float32[2], {1}: float32[3, 2] = onnx.Scan(s, xs, num_scan_inputs=1, "
+        'body="(a, b) => (t, o) {{ t = Add(a, b) o = Neg(t) }}")\n'
+    )
+    made = model(
+        "s: float32[2]\nxs: float32[3, 2]\n"
+        + scan.format("p", "q")
+        + scan.format("t", "o")
+        + "output q\noutput o\n"
+    )
+    xs = np.arange(6, dtype=np.float32).reshape(3, 2)
+    given = {"s": np.ones(2, np.float32), "xs": xs}
+    results = ReferenceEvaluator(made).run(["q", "o"], given)
+    assert all((r == -(1 + xs.cumsum(0))).all() for r in results)
+
+
+def test_a_tensor_attribute_is_text_too() -> None:
+    made = model(
+        "x: int64[4]\ny: float32[4] = ai.onnx.ml.LabelEncoder(x, "
+        'keys_tensor="int64[2] {1, 3}", values_tensor="float[2] {0.5, 2.0}", '
+        'default_tensor="float[1] {-1.0}")\noutput y\n'
+    )
+    (y,) = ReferenceEvaluator(made).run(None, {"x": np.array([3, 1, 0, 3])})
+    assert y.tolist() == [2.0, 0.5, -1.0, 2.0]
+
+
+def test_a_text_that_cannot_be_read_is_declined_with_a_reason() -> None:
+    types = [TensorType("bool", ()), TensorType("float32", (3,))]
+
+    def reason(then_branch: str) -> str:
+        words = {"then_branch": then_branch, "else_branch": "() => (t) { t = Neg(x1) }"}
+        declined = LOWERING.unsupported("onnx.If", types, words)
+        assert declined is not None
+        return declined
+
+    assert "then_branch is no graph" in reason("() => (t) { t = }")
+    assert "then_branch is no graph" in reason("() => (t) { t = Neg(x1) }, other: int = 3")
+    assert "no operand x5, which its then_branch reads" in reason("() => (t) { t = Neg(x5) }")
+    scan = {"num_scan_inputs": 1, "body": "(a, b) => (t) { t = Pow(a) }"}
+    operands = [TensorType("float32", (2,)), TensorType("float32", (3, 2))]
+    with pytest.raises(SignatureError):
+        OnnxResults()("onnx.Scan", operands, scan)
+
+
+def test_an_operator_of_any_number_of_results_has_those_that_are_asked_for() -> None:
+    made = model(
+        "r: float32[]\nt: int64[]\nx: float64[2]\n"
+        "a: float64[2], b: float64[2] = ai.onnx.preview.training.Momentum("
+        'r, t, x, x, x, alpha=0.5, beta=0.5, mode="standard", norm_coefficient=0.0)\n'
+        "output a\noutput b\n"
+    )
+    (node,) = made.graph.node
+    assert list(node.output) == ["a", "b"]
+
+
+def test_operators_of_machine_learning_make_chains_too() -> None:
+    made = model(
+        "x: int64[3]\ny: int64[3] = ai.onnx.ml.CategoryMapper_CategoryMapper("
+        'x, cats_int64s=[1, 2], cats_strings=["a", "b"], default_int64=-1, default_string="c")\n'
+        "output y\n"
+    )
+    assert [n.op_type for n in made.graph.node] == ["CategoryMapper"] * 2

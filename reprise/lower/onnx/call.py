@@ -43,11 +43,25 @@ class OnnxNode(NamedTuple):
     attributes: dict[str, Any]
 
 
+class Text(NamedTuple):
+    """An attribute that is a graph or a tensor, as text, and the operands that a graph reads, by
+    number (``reprise.facts.onnx_text``)."""
+
+    text: str
+    outer: Mapping[int, Ref | None]
+
+    def name_of(self, i: int) -> str | None:
+        """The name of operand ``i``, or None if it is absent."""
+        ref = self.outer.get(i)
+        return None if ref is None else ref.name
+
+
 class Call:
     """An application of a UIR operator. ``types`` and ``operands`` are as long as the operator has
-    operands in this application; ``attributes`` are completed."""
+    operands in this application; ``attributes`` are completed; ``results`` says how many results
+    are wanted of an operator that may have any number."""
 
-    __slots__ = ("attributes", "constants", "nodes", "op", "operands", "opset", "types")
+    __slots__ = ("attributes", "constants", "nodes", "op", "operands", "opset", "results", "types")
 
     def __init__(
         self,
@@ -56,12 +70,14 @@ class Call:
         operands: list[Ref | None],
         attributes: Mapping[str, Attribute],
         opset: int,
+        results: int = 1,
     ) -> None:
         self.op = op
         self.types = types
         self.operands = operands
         self.attributes = attributes
         self.opset = opset
+        self.results = results
         self.nodes: list[OnnxNode] = []
         self.constants: list[Ref] = []
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reprise.facts.onnx_apply import BEFORE, Stored, steps_of
-from reprise.lower.onnx.call import Call, Ref
+from reprise.facts.onnx_text import is_text
+from reprise.lower.onnx.call import Call, Ref, Text
 
 
 def form(c: Call) -> Sequence[Ref]:
@@ -28,5 +29,10 @@ def form(c: Call) -> Sequence[Ref]:
                 operands.append(results[0])
             else:
                 operands.append(None if operand is None else c.get(operand))
-        results = c.add_many(step.op, len(step.found.schema.outputs), *operands, **step.attributes)
+        outer = {i: c.get(i) for i in sorted(step.captured)}
+        attributes = {
+            name: Text(str(value), outer) if is_text(step.found.types[name], value) else value
+            for name, value in step.attributes.items()
+        }
+        results = c.add_many(step.op, step.results(c.results), *operands, **attributes)
     return results

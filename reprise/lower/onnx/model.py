@@ -25,9 +25,10 @@ from onnx import (
 )
 
 from reprise.facts.onnx_apply import definition_of, domain_version, is_foreign, opset_of, parts
+from reprise.facts.onnx_text import attribute_of
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lang.dtypes import DTYPES
-from reprise.lower.onnx.call import Call, OnnxNode, Ref
+from reprise.lower.onnx.call import Call, OnnxNode, Ref, Text
 from reprise.lower.onnx.spec import Spec, spec
 from reprise.lower.onnx.tables import CONTROL, form_of
 from reprise.uir.graph import Array, Body, Graph, Node, Role, Tensor, TensorType
@@ -143,7 +144,7 @@ class Writer:
             else:
                 types.append(tensor.type)
                 operands.append(Ref(tensor.name))
-        call = Call(node.op, types, operands, node.attributes, self.opset)
+        call = Call(node.op, types, operands, node.attributes, self.opset, len(node.outputs))
         made = form(call)
         refs = (made,) if isinstance(made, Ref) else made
         for ref, tensor in zip(refs, node.outputs, strict=False):
@@ -232,6 +233,10 @@ def _write_attributes(node: NodeProto, attributes: dict[str, Any], found: Spec) 
     for name, value in attributes.items():
         kind = found.attributes.get(name)
         if value is None or kind is None:
+            continue
+        if isinstance(value, Text):
+            text = attribute_of(name, kind, value.text, value.name_of, node.name)
+            node.attribute.append(text)
             continue
         says_all = found.op in _SAYS_ALL or is_foreign(found.op)
         if found.defaults.get(name) == value and not says_all:

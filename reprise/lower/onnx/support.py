@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reprise.facts.onnx_apply import opset_of
+from reprise.facts.onnx_text import BadText, check_text
 from reprise.facts.onnx_values import DTYPE_OF_CODE
-from reprise.lower.onnx.call import Call, OnnxNode, Ref
+from reprise.lower.onnx.call import Call, OnnxNode, Ref, Text
 from reprise.lower.onnx.spec import (
     Formal,
     Spec,
@@ -24,7 +25,7 @@ from reprise.lower.onnx.tables import CONTROL, LIMITS, OLD_MEANING, form_of
 from reprise.uir.graph import Attribute, TensorType
 
 _STRING = 3
-_FREE_TEXT = frozenset({"equation"})
+_FREE_TEXT = frozenset({"delimiter", "equation", "locale", "pattern"})
 
 
 def unsupported(
@@ -78,7 +79,14 @@ def _refused_attribute(node: OnnxNode, found: Spec, opset: int) -> str | None:
         if value is None:
             continue
         kind = found.attributes.get(name)
-        if kind is None:
+        if isinstance(value, Text) and kind is not None:
+            if missing := [i for i, ref in value.outer.items() if ref is None]:
+                return f"{node.op} has no operand x{missing[0]}, which its {name} reads"
+            try:
+                check_text(name, kind, value.text)
+            except BadText as error:
+                return f"{node.op}: {error}"
+        elif kind is None:
             meant = OLD_MEANING.get((node.op, name), newest_default(node.op, name))
             if value != meant:
                 return f"{node.op} has {name} from opset {first_opset(node.op, name)} on"
