@@ -8,9 +8,10 @@ nearest to the one that was drawn first, and taken back where nothing is left fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from math import prod
 from random import Random
 from typing import Protocol
@@ -58,49 +59,61 @@ class Bound:
         return most >= self.low
 
 
-def bounds_of(
-    budget: Budget,
-    indices: Sequence[str],
-    output: Indexed,
-    operands: Sequence[Indexed],
-    densities: Sequence[float],
-    width: int,
-) -> list[Bound]:
-    """What a budget asks of extents."""
-    shapes = [tuple(tensor.indices) for tensor in (output, *operands)]
-    found = [Bound(((1, shape),), *budget.elements) for shape in dict.fromkeys(shapes)]
-    found.append(Bound(((1, tuple(indices)),), *budget.iterations))
-    if budget.memory is not None:
-        found.append(Bound(tuple((width, shape) for shape in shapes), 0, budget.memory))
-    entries = zip(densities, shapes[1:], strict=False)
-    found.append(Bound(tuple(entries), *budget.entries))
-    return [bound for bound in found if bound.low > 0 or bound.high is not None]
+@dataclass(frozen=True)
+class Sought:
+    """Extents that are looked for: within a budget, for a kernel whose tensors have these indices,
+    near those that were ``drawn``. One that was drawn as 0 or 1 may stay so; others are in the
+    range ``extents``. ``densities`` of the operands; ``width``: bytes of a value."""
+
+    budget: Budget
+    drawn: Mapping[str, int]
+    output: Indexed
+    operands: Sequence[Indexed]
+    densities: Sequence[float]
+    width: int
+    extents: tuple[int, int]
+
+    @cached_property
+    def start(self) -> dict[str, int]:
+        """Those drawn, but for empty indices where something has to be big."""
+        if self.budget.elements[0] or self.budget.iterations[0]:
+            return {index: extent or self.extents[0] for index, extent in self.drawn.items()}
+        return dict(self.drawn)
+
+    @property
+    def domains(self) -> Domains:
+        """What each may be."""
+        low, high = self.extents
+        return {i: (min(extent, low), max(extent, high)) for i, extent in self.start.items()}
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """What the budget asks of them."""
+        budget = self.budget
+        shapes = [tuple(tensor.indices) for tensor in (self.output, *self.operands)]
+        found = [Bound(((1, shape),), *budget.elements) for shape in dict.fromkeys(shapes)]
+        found.append(Bound(((1, tuple(self.drawn)),), *budget.iterations))
+        if budget.memory is not None:
+            found.append(Bound(tuple((self.width, shape) for shape in shapes), 0, budget.memory))
+        entries = zip(self.densities, shapes[1:], strict=False)
+        found.append(Bound(tuple(entries), *budget.entries))
+        return [bound for bound in found if bound.low > 0 or bound.high is not None]
+
+    def is_met(self, extents: Mapping[str, int]) -> bool:
+        """Whether a kernel with these extents keeps to the budget."""
+        asked = self.output, self.operands, self.densities, self.width
+        return within(self.budget, extents, *asked)
 
 
-def nearest(
-    budget: Budget,
-    drawn: dict[str, int],
-    output: Indexed,
-    operands: Sequence[Indexed],
-    densities: Sequence[float],
-    width: int,
-    extents: tuple[int, int],
-    rng: Random,
-) -> dict[str, int] | Nothing:
-    """Extents within a budget, near those drawn. An extent that was drawn as 0 or 1 may stay so;
-    others are in the range ``extents``."""
-    bounds = bounds_of(budget, list(drawn), output, operands, densities, width)
-    if budget.elements[0] or budget.iterations[0]:  # nothing is big that has an empty index
-        drawn = {index: extent or extents[0] for index, extent in drawn.items()}
-    domains = {
-        index: (min(extent, extents[0]), max(extent, extents[1])) for index, extent in drawn.items()
-    }
+def nearest(sought: Sought, rng: Random) -> dict[str, int] | Nothing:
+    """Such extents; why there are none otherwise."""
+    bounds, drawn, domains = sought.bounds, sought.start, sought.domains
     for _ in range(_BEGUN):
         search = _Search(bounds, drawn, rng.sample(list(drawn), len(drawn)))
         found = search.run(domains, 0)
         if found is not None:
             chosen = {index: found[index][0] for index in drawn}
-            if within(budget, chosen, output, operands, densities, width):
+            if sought.is_met(chosen):
                 return chosen
         elif search.left and search.tried_all:
             return Nothing.THERE_IS_NONE
@@ -180,7 +193,7 @@ def _outward(start: int, low: int, high: int) -> Iterator[int]:
 
 def within(
     budget: Budget,
-    extents: dict[str, int],
+    extents: Mapping[str, int],
     output: Indexed,
     operands: Sequence[Indexed],
     densities: Sequence[float],

@@ -16,7 +16,7 @@ from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 
-from reprise.einsum.coupled import Indexed, Nothing, nearest, within
+from reprise.einsum.coupled import Indexed, Nothing, Sought, nearest, within
 from reprise.einsum.options import Budget, Options
 
 if TYPE_CHECKING:
@@ -75,15 +75,15 @@ class Extents:
         why = ""
         solution: dict[str, int] | None = None
         if self.coupled:
-            asked = (
+            sought = Sought(
                 self.options.budget, found, output, operands, densities, self.width,
-                self.options.extents, rng,
+                self.options.extents,
             )  # fmt: skip
-            near = nearest(*asked)
+            near = nearest(sought, rng)
             if isinstance(near, dict):
                 solution = near
             elif near is Nothing.GIVEN_UP or self.failures >= _FAILURES:  # z3 says why, too
-                solved = solve(*asked)
+                solved = solve(sought, rng)
                 solution = solved if isinstance(solved, dict) else None
                 why = "" if isinstance(solved, dict) else solved
         else:
@@ -120,34 +120,21 @@ class Extents:
         return found
 
 
-def solve(
-    budget: Budget,
-    drawn: dict[str, int],
-    output: Indexed,
-    operands: Sequence[Indexed],
-    densities: Sequence[float],
-    width: int,
-    extents: tuple[int, int],
-    rng: Random,
-) -> dict[str, int] | str:
-    """Extents within a budget, near those drawn, by z3; if it finds none, the conditions in the
-    way. An extent that was drawn as 0 or 1 may stay so; others are in the range ``extents``."""
+def solve(sought: Sought, rng: Random) -> dict[str, int] | str:
+    """Such extents by z3; if it finds none, the conditions in the way."""
     from reprise.solve.z3_search import Structure, new_context
     from reprise.solve.z3_search import solve as search
     from reprise.uir.graph import TensorType
 
-    if budget.elements[0] or budget.iterations[0]:  # nothing is big that has an empty index
-        drawn = {index: extent or extents[0] for index, extent in drawn.items()}
     signature = _signature(
-        budget,
-        tuple((index, min(extent, extents[0]), max(extent, extents[1]))
-              for index, extent in drawn.items()),
-        output.indices,
-        tuple(operand.indices for operand in operands),
-        tuple(round(100 * density) for density in densities),
-        width,
-    )  # fmt: skip
-    listed = [TensorType("float64", (extent,)) for extent in drawn.values()]
+        sought.budget,
+        tuple((index, low, high) for index, (low, high) in sought.domains.items()),
+        sought.output.indices,
+        tuple(operand.indices for operand in sought.operands),
+        tuple(round(100 * density) for density in sought.densities),
+        sought.width,
+    )
+    listed = [TensorType("float64", (extent,)) for extent in sought.start.values()]
     typed = frozenset(range(len(listed)))
     structure = Structure([*listed], {}, frozenset(), frozenset(), typed)
     verdict = search(signature, structure, {}, rng, new_context())
@@ -155,12 +142,12 @@ def solve(
         named = ", ".join(clash.text for clash in verdict.clashes)
         return re.sub(r"\bN(?=\w)", "", named) or "nothing that z3 could name"
     found = {}
-    for index, operand in zip(drawn, verdict.instance.operands, strict=True):
+    for index, operand in zip(sought.start, verdict.instance.operands, strict=True):
         assert operand is not None and operand.shape is not None
         extent = operand.shape[0]
         assert isinstance(extent, int)
         found[index] = extent
-    if not within(budget, found, output, operands, densities, width):
+    if not sought.is_met(found):
         return "densities that are not in percent"
     return found
 

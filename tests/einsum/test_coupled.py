@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
-from reprise.einsum.coupled import Nothing, nearest, within
+from reprise.einsum.coupled import Nothing, Sought, nearest, within
 from reprise.einsum.kernel import Access
 from reprise.einsum.options import Budget
 
@@ -23,7 +23,7 @@ def test_what_is_found_keeps_to_the_budget_and_nothing_is_missed() -> None:
         )
         drawn = {index: rng.randint(2, 8) for index in indices}
         asked = accesses[0], accesses[1:], (0.5, 0.5), 8
-        near = nearest(budget, drawn, *asked, (2, 8), rng)
+        near = nearest(Sought(budget, drawn, *asked, (2, 8)), rng)
         possible = any(
             within(budget, dict(zip(indices, values, strict=True)), *asked)
             for values in product(range(2, 9), repeat=len(indices))
@@ -42,7 +42,8 @@ def test_what_is_found_keeps_to_the_budget_and_nothing_is_missed() -> None:
 def test_extents_stay_near_those_that_were_drawn() -> None:
     access = Access("A", ("i", "j"))
     budget = Budget(elements=(200, 400))
-    near = nearest(budget, {"i": 15, "j": 30}, access, [access], (1.0,), 8, (2, 100), Random(2))
+    sought = Sought(budget, {"i": 15, "j": 30}, access, [access], (1.0,), 8, (2, 100))
+    near = nearest(sought, Random(2))
     assert isinstance(near, dict)
     assert 200 <= near["i"] * near["j"] <= 400
     assert near["i"] == 15 or near["j"] == 30
