@@ -17,6 +17,7 @@ from reprise.einsum.distill.view import View
 from reprise.einsum.filing import KnownKernels
 from reprise.einsum.symptom import Symptom
 from reprise.einsum.testing import TestRequest, kernel_options
+from reprise.einsum.text import parse
 from reprise.lang.ruleset import load_text
 from reprise.oracle.verdict import Verdict
 from reprise.patterns.testing import run_tests
@@ -45,6 +46,17 @@ def test_a_rule_about_the_output_is_found_as_it_was_planted(work: Generaliser) -
     assert work.draft.operands == work.draft.indices == ()
     assert work.record.complete and work.record.fresh == (16, 16)
     assert work.asker.runs < 250
+
+
+def test_a_rule_about_the_order_of_loops_is_about_kernels_of_any_size(tmp_path: Path) -> None:
+    trials = Planted('deny planted(A) "" :- output_tensor(A), sparse_cycle(_).', tmp_path)
+    work = generaliser("A(i) = B(i,j) * C(j,i) where B: ds, C: ds", trials, samples=4)
+    work.run()
+    assert [c.text for c in work.draft.conditions] == ["sparse_cycle(_)"]
+    larger = parse("ij,jk,kl,li->i where B: ds, C: ds, D: ds, E: ds").kernel()
+    assert work.draft.matches(View(larger))
+    turned = parse("ij,jk,kl,il->i where B: ds, C: ds, D: ds, E: ds").kernel()
+    assert not work.draft.matches(View(turned))
 
 
 @pytest.mark.slow
