@@ -18,7 +18,7 @@ from reprise.campaign.filing import Known
 from reprise.distill.alone import made_for
 from reprise.distill.asking import Answers, Asker, Spent
 from reprise.distill.draft import Draft
-from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, check_folder, write_folder
+from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, check_folder, distill_into
 from reprise.distill.generalise import Effort, Generaliser, Progress, silent
 from reprise.distill.onnx_model import Model
 from reprise.distill.record import Case, Distilled
@@ -219,22 +219,13 @@ def _distilled_into(
             version=next(iter(trials.versions().values()), None),
             known=known_as(program, trials),
         )
-        interrupted = False
-        try:
-            done = distiller.run()
-        except KeyboardInterrupt:
-            interrupted = True
-            done = distiller.distilled()
-        file = write_folder(folder, done, origin, seed)
-        if against is not None and done.record.complete and not interrupted:
+
+        def held(done: Distilled) -> Distilled:
+            assert against is not None
             progress("holding the rule against other programs", done.record.asked, done.draft)
-            try:
-                done = distiller.held_against(against, Random(seed))
-            except KeyboardInterrupt:
-                interrupted = True
-            else:
-                file = write_folder(folder, done, origin, seed)
-        return done, file, interrupted
+            return distiller.held_against(against, Random(seed))
+
+        return distill_into(folder, distiller, origin, seed, held if against else None)
 
 
 def known_as(program: Program, trials: Trials) -> tuple[str, tuple[str, ...]]:

@@ -11,7 +11,9 @@ reduced/             the program that was generalised, as ``reprise reduce`` lea
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from reprise.cache import write_whole
 from reprise.distill.asking import Answer
@@ -24,6 +26,9 @@ ANSWERS = "answers.jsonl"
 TRIALS = "trials.jsonl"
 REDUCED = "reduced"
 _MARK = "distillation.json"
+
+R = TypeVar("R", bound=Result)
+R_co = TypeVar("R_co", bound=Result, covariant=True)
 
 
 def check_folder(path: Path) -> None:
@@ -49,6 +54,42 @@ def write_folder(path: Path, distilled: Result, origin: str, seed: int) -> Path:
             if old != rule:
                 old.unlink(missing_ok=True)
     return rule
+
+
+class Working(Protocol[R_co]):
+    """What distills, of programs or of kernels: until done or the budget is spent; and what has
+    been reached, at any time."""
+
+    def run(self) -> R_co: ...
+
+    def distilled(self) -> R_co: ...
+
+
+def distill_into(
+    folder: Path,
+    distiller: Working[R],
+    origin: str,
+    seed: int,
+    held: Callable[[R], R] | None,
+) -> tuple[R, Path, bool]:
+    """Distill, write what came of it, hold that against what it has not seen (``held``, if it is
+    complete), and write that. Returns it, the rule's file, and whether Ctrl-C cut it short. Raises
+    TargetError, StoreError, OSError."""
+    interrupted = False
+    try:
+        done = distiller.run()
+    except KeyboardInterrupt:
+        interrupted = True
+        done = distiller.distilled()
+    file = write_folder(folder, done, origin, seed)
+    if held is not None and done.record.complete and not interrupted:
+        try:
+            done = held(done)
+        except KeyboardInterrupt:
+            interrupted = True
+        else:
+            file = write_folder(folder, done, origin, seed)
+    return done, file, interrupted
 
 
 def _written_before(path: Path) -> str:

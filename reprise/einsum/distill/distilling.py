@@ -10,7 +10,7 @@ from random import Random
 
 from reprise.distill.alone import made_for
 from reprise.distill.asking import Spent
-from reprise.distill.folder import REDUCED, TRIALS, check_folder, write_folder
+from reprise.distill.folder import REDUCED, TRIALS, check_folder, distill_into
 from reprise.distill.record import Record
 from reprise.distill.reduce import Budget, Stop
 from reprise.distill.rule import check_name
@@ -198,19 +198,9 @@ def distill_kernel(
             distiller = KernelDistiller(
                 trials.kernel, trials, Random(seed), budget=budget, progress=progress, name=name
             )
-            interrupted = False
-            try:
-                done = distiller.run()
-            except KeyboardInterrupt:
-                interrupted = True
-                done = distiller.distilled()
-            file = write_folder(folder, done, origin, seed)
-            if neighbours and done.record.complete and not interrupted:
+
+            def held(done: KernelDistilled) -> KernelDistilled:
                 progress("holding the rule against other kernels", done.record.asked, done.draft)
-                try:
-                    done = distiller.held_against(neighbours)
-                except KeyboardInterrupt:
-                    interrupted = True
-                else:
-                    file = write_folder(folder, done, origin, seed)
-            return done, file, interrupted
+                return distiller.held_against(neighbours)
+
+            return distill_into(folder, distiller, origin, seed, held if neighbours else None)
