@@ -159,10 +159,15 @@ class Reducer:
         try:
             self._round(BEGINNING)
             aim = self.trials.aim
-            if self.reduced.flow.steps and (aim is None or not aim.cures):
-                self.last = self.reduced.flow.steps[-1].op
-            while self._round(self.passes if passes is None else passes):
-                pass
+            simpler = True
+            while simpler:
+                if self.reduced.flow.steps and (aim is None or not aim.cures):
+                    self.last = self.reduced.flow.steps[-1].op
+                while self._round(self.passes if passes is None else passes):
+                    pass
+                # Smaller values may show it earlier: of 1e6 + 1, a tolerance hides the error.
+                self.last = None
+                simpler = self._round(BEGINNING)
             self.reduced.stop = Stop.MINIMAL
         except _Spent:
             self.reduced.stop = Stop.BUDGET

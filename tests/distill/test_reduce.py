@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from reprise.distill.flow import Flow
@@ -216,6 +216,7 @@ def test_a_line_that_was_cut_off_is_ignored(tmp_path: Path) -> None:
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10_000))
+@example(442)  # smaller values show earlier what is wrong
 def test_any_failing_program_is_reduced_step_by_step(seed: int) -> None:
     """Costs go down with every edit, every best shows the defect, the text of the last says all,
     and there is nothing left to do."""
