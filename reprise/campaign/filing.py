@@ -113,8 +113,8 @@ class KnownBugs:
         self, judgement: Judgement, matches: Collection[RuleMatch], passes: Collection[str] = ()
     ) -> str | None:
         """The rule that a finding is filed under, or None: of the certain matches that fit what
-        happened, one whose pass is to blame, else the first. ``passes``: the names of all that
-        ablation could have blamed."""
+        happened, one that says part of the message, or else whose pass is to blame, or else the
+        first. ``passes``: the names of all that ablation could have blamed."""
         blamed = set(judgement.signature.removeprefix("pass:").split("+"))
         if not judgement.signature.startswith("pass:"):
             blamed = set()
@@ -126,8 +126,13 @@ class KnownBugs:
             stated = set(pattern.meta.get("pass", ()))
             if blamed and stated and stated <= set(passes) and not stated & blamed:
                 continue
-            fitting.append((not stated & blamed, match.rule))
-        return min(fitting)[1] if fitting else None
+            says = pattern.meta.get("says", ())
+            if says and judgement.verdict is Verdict.CRASH:
+                message = str(judgement.evidence.get("message", judgement.title))
+                if not any(words in message for words in says):
+                    continue
+            fitting.append((not says, not stated & blamed, match.rule))
+        return min(fitting)[-1] if fitting else None
 
 
 def _shows(pattern: Pattern, verdict: Verdict) -> bool:

@@ -22,7 +22,7 @@ from reprise.lang.tokens import Tokens
 
 _PROVENANCE = frozenset(["target", "from", "commit", "template", "agrees", "clashes", "confidence"])
 _ABOUT_A_BUG = ("bug", "target", "affects", "symptom", "verdict", "severity", "since", "fixed")
-_ABOUT_A_RULE = ("status", "owner", "advice", "found_by", "pass", "opset")
+_ABOUT_A_RULE = ("status", "owner", "advice", "found_by", "pass", "says", "opset")
 META_KEYS = {
     "pattern": frozenset((*_ABOUT_A_BUG, *_ABOUT_A_RULE)),
     "constraint": _PROVENANCE,

@@ -54,6 +54,21 @@ def test_the_rule_whose_pass_is_to_blame_comes_first(bugs: KnownBugs) -> None:
     assert filed(bugs, Verdict.CRASH, "pass:Third", "both", "crashes") == "both"
 
 
+def test_a_crash_is_filed_under_the_rule_that_has_its_words() -> None:
+    rules = load_text(
+        'pattern any "A" { target: t   symptom: crash   a = abs(x) }'
+        'pattern worded "B" { target: t   symptom: crash   says: "in range"   b = abs(y) where y.rank == 1 }'
+    )
+    bugs = KnownBugs(rules, rules.patterns.values(), {})
+    matches = [RuleMatch("any", "", True), RuleMatch("worded", "", True)]
+
+    def filed(message: str) -> str | None:
+        return bugs.file(Judgement(Verdict.CRASH, "x", evidence={"message": message}), matches)
+
+    assert filed("x is not in range") == "worded"
+    assert filed("x is zero") == "any"
+
+
 def test_a_pass_that_cannot_be_disabled_decides_nothing(bugs: KnownBugs) -> None:
     """A rule may name its pass in words that the target's list does not have."""
     match = [RuleMatch("crashes", "", True)]
