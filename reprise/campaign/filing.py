@@ -27,9 +27,11 @@ LIMITS = Limits(max_derived_rows=500_000, max_seconds=10.0)
 """For one program; a rule that needs more says nothing about it."""
 
 SYMPTOMS = {
+    "crash": {Verdict.CRASH},
     "crash_at_load": {Verdict.CRASH},
     "crash_at_compile": {Verdict.CRASH},
     "crash_at_run": {Verdict.CRASH},
+    "memory": {Verdict.CRASH},
     "hang": {Verdict.HANG},
     "wrong_result": {Verdict.WRONG_RESULT},
     "wrong_dtype": {Verdict.WRONG_RESULT, Verdict.CRASH},

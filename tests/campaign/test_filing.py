@@ -57,7 +57,9 @@ def test_the_rule_whose_pass_is_to_blame_comes_first(bugs: KnownBugs) -> None:
 def test_a_crash_is_filed_under_the_rule_that_has_its_words() -> None:
     rules = load_text(
         'pattern any "A" { target: t   symptom: crash   a = abs(x) }'
-        'pattern worded "B" { target: t   symptom: crash   says: "in range"   b = abs(y) where y.rank == 1 }'
+        'pattern worded "B" {'
+        '    target: t   symptom: crash   says: "in range"   a = abs(x) where x.rank == 1'
+        "}"
     )
     bugs = KnownBugs(rules, rules.patterns.values(), {})
     matches = [RuleMatch("any", "", True), RuleMatch("worded", "", True)]
