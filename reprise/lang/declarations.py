@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from reprise.lang import ast, core
 from reprise.lang.declared import PLACEHOLDER, Alternative, Constraint, Deny, Monitor, Pattern
-from reprise.lang.diagnostics import Span
+from reprise.lang.diagnostics import Severity, Span
 from reprise.lang.lower import Auxiliary, Body, Choices
 from reprise.lang.normal import MAX_LITERALS, TooManyAlternatives, disjuncts
 from reprise.lang.safety import bound_by
@@ -183,7 +183,7 @@ class DeclarationLowering:
         span: Span,
         lower: Callable[[Body, Sequence[ast.Condition]], None],
     ) -> None:
-        """Run ``lower`` once per alternative, up to the first that has diagnostics."""
+        """Run ``lower`` once per alternative, up to the first that has an error."""
         try:
             ways = disjuncts(conditions)
             for way in ways:
@@ -192,9 +192,13 @@ class DeclarationLowering:
                     known = len(self.report.diagnostics)
                     lower(self.body(owner, choices, shared), way)
                     self._refuse_long(owner, span)
-                    if len(self.report.diagnostics) > known:
+                    said = self.report.diagnostics[known:]
+                    if any(d.severity is Severity.ERROR for d in said):
                         self.broken.add(owner)
                         return
+                    # A warning is the same in every reading: once is enough.
+                    fresh = [d for d in said if d not in self.report.diagnostics[:known]]
+                    self.report.diagnostics[known:] = fresh
         except TooManyAlternatives:
             self.report.error(
                 "too-many-alternatives",

@@ -77,3 +77,9 @@ def test_an_onnx_name_that_an_import_turns_is_warned_of() -> None:
     assert "`softmax|onnx.Softmax`" in (found.hint or "")
     assert diagnostics("pattern p { r = softmax|onnx.Softmax(x) }") == []
     assert diagnostics("pattern p { r = onnx.HannWindow(x) }") == []
+
+
+def test_a_rule_with_a_warning_is_a_rule() -> None:
+    rules = load_text('pattern p "p" {\n    y = onnx.Relu(x)\n    z = neg|abs(y) or exp(y)\n}\n')
+    assert [d.code for d in rules.warnings] == ["foreign-operator"]
+    assert sum(rule.head.relation == "p" for rule in rules.program.rules) == 2
