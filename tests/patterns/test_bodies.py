@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from reprise.data import data_path
 from reprise.facts.onnx_import import load_onnx
-from reprise.lang.ruleset import load_text
+from reprise.lang.ruleset import load_rules, load_text
 from reprise.patterns.match import Match, Matcher
 
 RULES = """
@@ -141,3 +143,28 @@ def test_local_functions_are_looked_into(matcher: Matcher, tmp_path: Path) -> No
     model = helper.make_model(graph, functions=[function], opset_imports=opset)
     found = run(matcher, tmp_path, model)
     assert found == {"pair": 1, "fed_by_neg": 1}
+
+
+@pytest.mark.parametrize(("elements", "condition", "found"), [(32, 1, 1), (31, 1, 0), (32, 0, 0)])
+def test_a_large_constant_of_a_branch_is_a_known_bug(
+    elements: int, condition: int, found: int, tmp_path: Path
+) -> None:
+    """microsoft/onnxruntime#29071, on an imported model: the condition is constant, or it is not."""
+    given = "" if condition else "bool c, "
+    stored = "c = Constant <value = bool {1}> ()" if condition else ""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["" : 21]>
+        g ({given}float[{elements}] x) => (float[{elements}] y) {{
+            {stored}
+            y = If (c) <
+                then_branch: graph = a () => (t) {{ t = Add(w, x) }},
+                else_branch: graph = b () => (t) {{ t = Sub(w, x) }}
+            >
+        }}"""
+    )
+    for attribute in model.graph.node[-1].attribute:
+        w = np.ones(elements, np.float32)
+        attribute.g.initializer.append(onnx.numpy_helper.from_array(w, "w"))
+    rules = load_rules([data_path("rules/bugs/onnxruntime/mined_operators.rules")])
+    known = Matcher(rules, [rules.patterns["ort_if_inlined_constant"]])
+    assert sum(run(known, tmp_path, model).values()) == found
