@@ -94,7 +94,9 @@ def program_files(
         else:
             files[FORMS[form]] = lowering(form, opset).lower(program.graph)
     buffer = io.BytesIO()
-    np.savez(buffer, **program.inputs)  # type: ignore[arg-type]
+    # Text is an array of objects, which could only be pickled.
+    stored = {n: a.astype(str) if a.dtype == object else a for n, a in program.inputs.items()}
+    np.savez(buffer, **stored)  # type: ignore[arg-type]
     files[".npz"] = buffer.getvalue()
     return files
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reprise.datalog import Database
 from reprise.facts.onnx_apply import OnnxResults
 from reprise.facts.onnx_table import TABLE
 from reprise.lang.ruleset import load_rules
@@ -71,6 +72,8 @@ class Reaching:
         self.signatures = {
             opset: Signatures.load(files, OnnxResults(opset)) for opset in (DEFAULT_OPSET, NEWEST)
         }
+        known = Database(self.rules.program.restricted_to(("never_generated",)))
+        self.never = {str(op): str(why) for op, why in known.rows("never_generated")}
         usual = self.signatures[DEFAULT_OPSET]
         whole = Generator(self.rules, usual, Options(also=also), seed)
         self.names = [operator.name for operator in whole.vocabulary.operators]
@@ -111,9 +114,10 @@ class Reaching:
             if flags:
                 return f"`{entry.op}`: {_WHY[flags[0]]}"
             return f"`{entry.op}` was not written as this operator in what was drawn"
-        if f"{domain or 'onnx'}.{name}" in signatures:
+        foreign = f"{domain or 'onnx'}.{name}"
+        if foreign in signatures:
             return "it was not drawn"
-        return "no signature"
+        return self.never.get(foreign, "no signature")
 
 
 def _nodes_of(model: bytes) -> set[OnnxOp]:

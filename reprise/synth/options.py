@@ -17,9 +17,11 @@ DTYPE_WEIGHTS: Mapping[str, int] = {
     "int8": 2,
     "uint8": 1,
     "bool": 2,
+    "string": 0,
 }
 """How often an element type is drawn where there is a choice: all those that the targets share,
-float32 first, as in the paper (§3.2)."""
+float32 first, as in the paper (§3.2). One of weight 0 is used where an operand can be nothing
+else."""
 
 
 ON_REQUEST = frozenset({"random", "data_dependent"})

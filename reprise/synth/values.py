@@ -24,6 +24,11 @@ SPECIAL = (0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, -1e-40, 6e-8, 1.0, -
 what disappears beside 1, what overflows 32 bits."""
 
 
+WORDS = ("", "a", "b", "ab", "A", "x y", "a::b", " a ", "1", "-2", "0.5", "\u00e4\u00df", "\u6f22")
+"""Texts: none, words that operators look for, blanks and separators, numerals, letters of two and
+three bytes."""
+
+
 class NoValue(Exception):
     """There are no values of the kind: an index into nothing."""
 
@@ -47,9 +52,11 @@ Draw = Callable[[Random, TensorType, Use], Array]
 
 def ordinary(rng: Random, type: TensorType) -> Array:
     """Values of no particular kind: floats within ±1, ±2 or ±8, whole now and then, or all the
-    same; integers within ±8; either bool."""
+    same; integers within ±8; either bool; words and numerals as text."""
     shape, dtype, count = _known(type)
     kind = DTYPES[type.dtype or ""].kind
+    if kind == "string":
+        return np.array([rng.choice(WORDS) for _ in range(count)], dtype).reshape(shape)
     if kind == "bool":
         return (_bytes(rng, count) & 1).astype(np.bool_).reshape(shape)
     if kind in ("int", "uint"):
@@ -247,6 +254,12 @@ def _shift(rng: Random, type: TensorType, use: Use) -> Array:
     return _indices(lambda _: DTYPES[type.dtype or ""].bits)(rng, type, use)
 
 
+def _word(rng: Random, type: TensorType, use: Use) -> Array:
+    shape, dtype, count = _known(type)
+    words = [word for word in WORDS if word.strip()]
+    return np.array([rng.choice(words) for _ in range(count)], dtype).reshape(shape)
+
+
 def _zero(rng: Random, type: TensorType, use: Use) -> Array:
     shape, dtype, count = _known(type)
     info = DTYPES[type.dtype or ""]
@@ -277,5 +290,6 @@ KINDS: dict[str, Draw] = {
     "plane_index": _planes,
     "region": _region,
     "shift": _shift,
+    "word": _word,
     "zero": _zero,
 }

@@ -136,11 +136,12 @@ class Vocabulary:
 
     def takes(self) -> list[Row]:
         """The facts ``takes(kind, dtype, rank)``."""
+        usual = self.options.dtypes
         return [
             (kind, dtype, rank)
             for (dtypes, ranks), kind in self._kinds.items()
             for dtype in sorted(dtypes)
-            if dtype in self.options.dtypes
+            if usual.get(dtype, 0) > 0 or (dtype in usual and len(dtypes) == 1)
             for rank in sorted(ranks)
         ]
 

@@ -51,12 +51,14 @@ class Frame:
 
 
 def pack(message: dict[str, Any], arrays: Sequence[tuple[str, Any]]) -> list[bytes | memoryview]:
-    """The frame's bytes: one piece if it is small. Raises WireError for arrays of objects and
-    others that have no raw bytes."""
+    """The frame's bytes: one piece if it is small. Arrays of objects are text and become numpy's
+    own kind of it. Raises WireError for arrays that have no raw bytes."""
     described = []
     pieces: list[bytes | memoryview] = [b"", b""]  # the head and the message, later
     length = 0
     for name, array in arrays:
+        if array.dtype.kind == "O":
+            array = _text(array)
         described.append((name, _dtype_name(array.dtype), array.shape))
         size = array.nbytes
         pieces.append(array.tobytes() if size <= _SMALL else _raw(np.ascontiguousarray(array)))
@@ -139,6 +141,13 @@ def _unpack(head: tuple[int, int], body: memoryview) -> Frame:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, WireError) as error:
         raise WireError(f"malformed frame: {error}") from error
     return Frame(message, arrays)
+
+
+def _text(array: Any) -> Any:
+    """An array of ``str`` objects as numpy's text. Raises WireError for other objects."""
+    if not all(isinstance(item, str) for item in array.flat):
+        raise WireError("arrays of objects cannot be passed on")
+    return array.astype(np.str_)
 
 
 def _raw(data: Any) -> memoryview:

@@ -94,6 +94,12 @@ def test_strings_pass(array: np.ndarray) -> None:
     np.testing.assert_array_equal(through({}, [("s", array)]).arrays["s"], array)
 
 
+def test_text_arrives_as_text() -> None:
+    words = np.array(["", "a b", "\u00e4\u00df", "\u6f22"], object)
+    (arrived,) = through({}, [("words", words)]).arrays.values()
+    assert arrived.dtype.kind == "U" and arrived.tolist() == words.tolist()
+
+
 def test_objects_do_not_pass() -> None:
     for array in (np.array([None]), np.array(["2020"], "M8[D]")):
         with pytest.raises(wire.WireError, match="cannot be passed on"):

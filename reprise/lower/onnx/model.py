@@ -24,7 +24,7 @@ from onnx import (
     numpy_helper,
 )
 
-from reprise.facts.onnx_apply import definition_of, domain_version, is_foreign, opset_of, parts
+from reprise.facts.onnx_apply import domain_version, is_foreign, opset_of, parts
 from reprise.facts.onnx_text import attribute_of
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lang.dtypes import DTYPES
@@ -94,15 +94,10 @@ class Writer:
                 self._node(proto, node)
 
     def _states(self, tensor: Tensor) -> bool:
-        """Whether a computed tensor's type is written down: on request, and where ONNX has no
-        inference that would find it."""
-        if self.value_info:
-            return True
+        """Whether a computed tensor's type is written down: on request, and where ONNX's own
+        operators make it, whose inference may be missing, or lose the shape in a sequence or loop."""
         op = "" if tensor.producer is None else tensor.producer.op
-        if not is_foreign(op) or tensor in self.graph.outputs:
-            return False
-        found = definition_of(op, self.opset)
-        return found is not None and not found.infers
+        return self.value_info or (is_foreign(op) and tensor not in self.graph.outputs)
 
     def _outputs(self, proto: GraphProto, outputs: Iterable[Tensor | None]) -> None:
         """A tensor that is an output twice gets a copy, for names of outputs must differ."""
