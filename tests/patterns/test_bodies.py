@@ -149,7 +149,7 @@ def test_local_functions_are_looked_into(matcher: Matcher, tmp_path: Path) -> No
 def test_a_large_constant_of_a_branch_is_a_known_bug(
     elements: int, condition: int, found: int, tmp_path: Path
 ) -> None:
-    """microsoft/onnxruntime#29071, on an imported model: the condition is constant, or it is not."""
+    """microsoft/onnxruntime#29071, on an imported model; not if the condition is an input."""
     given = "" if condition else "bool c, "
     stored = "c = Constant <value = bool {1}> ()" if condition else ""
     model = onnx.parser.parse_model(

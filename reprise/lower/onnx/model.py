@@ -94,8 +94,9 @@ class Writer:
                 self._node(proto, node)
 
     def _states(self, tensor: Tensor) -> bool:
-        """Whether a computed tensor's type is written down: on request, and where ONNX's own
-        operators make it, whose inference may be missing, or lose the shape in a sequence or loop."""
+        """Whether a computed tensor's type is written down: on request, and where an operator by
+        ONNX's own name makes it. ONNX may have no inference for it, or lose the shape in a sequence
+        or loop, and ONNX Runtime refuses a Scan of what has none."""
         op = "" if tensor.producer is None else tensor.producer.op
         return self.value_info or (is_foreign(op) and tensor not in self.graph.outputs)
 
