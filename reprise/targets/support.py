@@ -65,7 +65,7 @@ class Support:
         nobody knows)."""
         reason = self.table.get(table_key(op, dtypes))
         if reason is None:
-            for end in range(len(dtypes), 0, -1):
+            for end in range(len(dtypes), -1, -1):
                 reason = self.table.get((op, (*dtypes[:end], REST)))
                 if reason is not None:
                     break
