@@ -21,7 +21,7 @@ import numpy as np
 from reprise.facts.onnx_schema import Definition, definition
 from reprise.facts.onnx_text import BadText, attribute_of, captured, is_text
 from reprise.facts.onnx_types import encode, type_of
-from reprise.facts.onnx_values import CODE_OF_DTYPE
+from reprise.facts.onnx_values import CODE_OF_DTYPE, GRAPH
 from reprise.lang.dtypes import DTYPES
 from reprise.uir.graph import Array, Attribute, TensorType
 from reprise.uir.inference import SignatureError
@@ -85,6 +85,13 @@ def since(op: str) -> int | None:
 
     history = defs.get_all_schemas_with_history()
     return min(s.since_version for s in history if (s.domain, s.name) == (domain, name))
+
+
+@cache
+def runs_graphs(op: str) -> bool:
+    """Whether an attribute of the operator, or of one in its chain, is a graph."""
+    found = [definition(*parts(link), 2**31 - 1) for link in links(op)]
+    return any(GRAPH in known.types.values() for known in found if known is not None)
 
 
 @cache

@@ -93,6 +93,26 @@ def test_other_targets_decline_it_without_an_exception(crop: Path) -> None:
         assert refusal(lowering(language), graph) is not None
 
 
+def test_text_goes_only_where_nothing_else_can(tmp_path: Path) -> None:
+    path = tmp_path / "text.rules"
+    path.write_text(
+        "op onnx.RegexFullMatch(x: string[*D]) -> bool[*D] {\n    category mined\n"
+        '    attr pattern: sym in {"[a-z]*"}\n}\n'
+    )
+    names = frozenset({"onnx.RegexFullMatch", "identity", "concat", "cast"})
+    options = Options(nodes=6, include=names, signatures=(str(path),))
+    generator = open_source(SourceRequest(3, options, lowerings=("onnx",)))
+    words: set[str] = set()
+    for index in range(20):
+        program = generator.program(index).program
+        for node in program.graph.nodes:
+            taken = {t.type.dtype for t in node.inputs if t is not None}
+            assert (taken == {"string"}) == (node.op == "onnx.RegexFullMatch")
+        for value in program.inputs.values():
+            words |= {w for w in value.flat if isinstance(w, str)}
+    assert len(words) >= 8
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [None, "onnxruntime"])
 def test_shipped_mined_operators_make_valid_models(target: str | None) -> None:

@@ -24,7 +24,14 @@ from onnx import (
     numpy_helper,
 )
 
-from reprise.facts.onnx_apply import domain_version, is_foreign, opset_of, parts
+from reprise.facts.onnx_apply import (
+    definition_of,
+    domain_version,
+    is_foreign,
+    opset_of,
+    parts,
+    runs_graphs,
+)
 from reprise.facts.onnx_text import attribute_of
 from reprise.facts.onnx_values import CODE_OF_DTYPE
 from reprise.lang.dtypes import DTYPES
@@ -55,6 +62,7 @@ class Writer:
         self.names = {t.name for t in graph.tensors}
         self.reads = {t.id for n in graph.nodes for t in n.inputs if t is not None}
         self.reads.update(t.id for t in graph.outputs)
+        self.runs_graphs = any(is_foreign(node.op) and runs_graphs(node.op) for node in graph.nodes)
         self.bodies = any(node.bodies for node in graph.nodes)
         for node in graph.nodes if self.bodies else ():
             for body in node.bodies.values():
@@ -94,11 +102,16 @@ class Writer:
                 self._node(proto, node)
 
     def _states(self, tensor: Tensor) -> bool:
-        """Whether a computed tensor's type is written down: on request, and where an operator by
-        ONNX's own name makes it. ONNX may have no inference for it, or lose the shape in a sequence
-        or loop, and ONNX Runtime refuses a Scan of what has none."""
+        """Whether a computed tensor's type is written down: on request, in programs that run
+        sub-graphs (ONNX Runtime refuses a Scan of what it knows no shape of), and where ONNX has no
+        inference that would find it."""
+        if self.value_info or self.runs_graphs:
+            return True
         op = "" if tensor.producer is None else tensor.producer.op
-        return self.value_info or (is_foreign(op) and tensor not in self.graph.outputs)
+        if not is_foreign(op) or tensor in self.graph.outputs:
+            return False
+        found = definition_of(op, self.opset)
+        return found is not None and not found.infers
 
     def _outputs(self, proto: GraphProto, outputs: Iterable[Tensor | None]) -> None:
         """A tensor that is an output twice gets a copy, for names of outputs must differ."""
