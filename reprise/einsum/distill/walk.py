@@ -395,7 +395,7 @@ _ABOUT: dict[str, tuple[_Edit, ...]] = {
     "tensors": (_same_tensor,),
     "terms": (_more_terms, _more_factors, _shuffle),
     "rank": (_append, _remove),
-    "levels": (_relevel, _reformat),
+    "levels": (_relevel, _reformat, _relevel, _append),
     "indices": (_rename, _append),
     "index": (_rename, _append, _remove, _keep_or_sum, _transpose, _reorder, _relevel),
     "storage": (_relevel, _reorder, _transpose, _append, _rename),
