@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 from reprise.einsum.data import materialise
+from reprise.einsum.filing import KnownKernels
+from reprise.einsum.oracle import KernelOracle
 from reprise.einsum.reference import bounds, reference
 from reprise.einsum.results import Unreadable, dense_result, is_ours, judged, wrong_result
 from reprise.einsum.self_check import checks, self_check
-from reprise.einsum.testing import alone
+from reprise.einsum.testing import REFERENCE, KernelTest, alone
 from reprise.einsum.text import parse
+from reprise.einsum.translate.backends import BACKENDS
+from reprise.einsum.translate.script import script
 from reprise.targets.discover import TargetError, parse_target
 from reprise.targets.interface import Ended, Failure, ModeResult, Outcome, Stage
 from reprise.targets.process import TargetProcess
@@ -91,3 +95,24 @@ def test_no_campaign_begins_on_a_target_that_fails_the_self_check() -> None:
         process.start()
         with pytest.raises(TargetError, match="self-check failed at dense product"):
             self_check(target, process)
+
+
+def test_a_finding_is_not_made_smaller_into_another_known_bug(tmp_path: Path) -> None:
+    kernel = parse("A(i,k) = B(i,j) * C(j,k) where B: ds full(seed=1), C: ds full(seed=2)").kernel()
+    test = KernelTest("k0", {REFERENCE: alone(kernel)})
+    backend = BACKENDS["torch-sparse"]
+    model = script(backend.translator, {REFERENCE: (kernel,)})
+    known = tmp_path / "known.rules"
+    known.write_text(
+        'import "einsum/facts.rules"\n'
+        'deny known(A) "" :- output_tensor(A), not operand(1, _, _).\n'
+        'shows("known", "wrong_result").\n'
+    )
+    shown = []
+    target = parse_target(str(HERE / "lying_target.py"))
+    with TargetProcess(target) as process:  # computes zeros
+        for bugs in (None, KnownKernels("torch-sparse", (known,))):
+            examination = KernelOracle(backend, bugs)(test, model, process)
+            (smaller,) = examination.shown
+            shown.append(len(smaller.accesses))
+    assert shown == [1, 2]
