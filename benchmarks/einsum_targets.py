@@ -46,8 +46,8 @@ SECONDS = 120
 class Row:
     """A target's result. ``making`` and ``guided``: seconds to make all tests, with known bugs and
     away from them; ``suppressed``: how often something was kept away; ``rules``: what became of the
-    kernels that each is about; ``shared``: by given rule, how many of the kernels that fail
-    as a rule that ships says it names too; ``unnamed``: kernels that fail and that no rule is about."""
+    kernels that each is about; ``shared``: by given rule, how many of the kernels that fail as a
+    rule that ships says it names too; ``unnamed``: kernels that fail and that no rule is about."""
 
     target: str
     tests: int
