@@ -307,7 +307,8 @@ def _format(view: View, who: str, binding: Binding) -> Iterator[Condition]:
         tag = f"{kind}_{role(who)}"
         words = f"{{{named}}} has a {kind} level"
         yield Condition(text, kinds, 3, variables, has, sparse, words=words, tag=tag)
-        yield _negated(text, kinds, 3, variables, has, f"{{{named}}} has no {kind} level")
+        without = f"{{{named}}} has no {kind} level"
+        yield _negated(text, kinds, 3, variables, has, without, f"no_{tag}")
         text, words = (
             f"innermost({named}, {kind}, _)",
             f"the innermost level of {{{named}}} is {kind}",
