@@ -73,13 +73,16 @@ def _reduce_program(
     seed: int,
     given: dict[str, Any],
 ) -> Stop:
+    from reprise.data import data_path
     from reprise.distill.reduce import Stop
     from reprise.distill.session import reduce_subject
     from reprise.distill.subject import read_subject
     from reprise.distill.watching import LiveWatch, PlainWatch
+    from reprise.facts.onnx_apply import OnnxResults
     from reprise.solve.signatures import Signatures
 
-    signatures = Signatures.load()
+    mined = sorted(data_path("rules/mining").glob("onnx*.rules"))
+    signatures = Signatures.load(mined, OnnxResults())
     read = read_subject(subject, target, signatures, inputs=inputs, seed=seed)
     out = out or folder_for(subject, read.origin if read.detail else None, "reduced")
     live = LiveWatch() if wants_colour(sys.stderr) else None

@@ -160,3 +160,18 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(file: Path) -
     assert (out / "program.uir").read_text() == (straight / "program.uir").read_text()
     whole, resumed = reduction(straight), reduction(out)
     assert {**whole, "seconds": 0} == {**resumed, "seconds": 0}
+
+
+def test_operators_of_the_mined_signatures_that_ship_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANTED", 'pattern planted "planted" { y = scan(...) }')
+    file = tmp_path / "program.uir"
+    file.write_text(
+        "x: float32[6, 5]\na = abs(x)\ns: float32[5]\n"
+        "y: float32[5], z: float32[6, 5] = onnx.Scan(s, a, s, num_scan_inputs=1, "
+        'body="(s, e) => (t, o) { t = Add(s, e) o = Mul(t, x2) }")\nr = relu(z)\n'
+    )
+    code, text, errors = run(file, "--target", planted_target.__file__, "--out", tmp_path / "out")
+    assert code == 0, errors
+    assert "= onnx.Scan(" in text and "3 nodes -> 1" in text
