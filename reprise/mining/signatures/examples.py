@@ -58,14 +58,15 @@ def refused(made: Hypothesis, cases: Sequence[Example]) -> int:
 
 
 def as_trial(raw: Raw, case: Example, stored: Collection[str]) -> Trial:
-    """An example as a trial: operands that are ``stored`` become attributes."""
+    """An example as a trial: operands that are ``stored`` become attributes, if they are numbers or
+    lists."""
     shapes: list[tuple[int, ...] | None] = []
     dtypes: dict[str, str] = {}
     attributes = dict(case.attributes)
     for operand, value in zip_longest(raw.operands, case.values):
         if operand is None or value is None:
             shapes.append(None)
-        elif operand.name in stored and value.size <= MOST_STORED:
+        elif operand.name in stored and value.ndim <= 1 and value.size <= MOST_STORED:
             items = value.tolist()
             attributes[operand.name] = tuple(items) if value.ndim else items
             shapes.append(None)
