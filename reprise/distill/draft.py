@@ -396,6 +396,9 @@ def draft_of(program: Program, name: str = "draft") -> tuple[Draft, Place]:
 FIELDS = frozenset(TENSOR_FIELDS) | frozenset(TENSOR_LISTS)
 """Fields of tensors: attributes of such a name can be spoken of in a node's line only."""
 
+POWERS_OF_TWO = tuple(1 << power for power in range(17))
+"""The library's set of that name."""
+
 CUTS = (0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 1024)
 """Where ranges of extents and the like are offered to begin and end, besides the value itself."""
 
@@ -506,9 +509,11 @@ def _of_tensor(name: str, place: Place, weak: bool) -> Iterator[Condition]:
             if weak:
                 yield from _ranges(term, size, CUTS)
                 if term.kind in ("dim", "numel"):
-                    for by in (2, 4, 8):
+                    for by in (2, 3, 4, 8, 16):
                         yield Divisible(term, by)
                         yield Divisible(term, by, negated=True)
+                    yield Among(term, POWERS_OF_TWO, False, "powers_of_two")
+                    yield Among(term, POWERS_OF_TWO, True, "powers_of_two")
     relations = ["graph_output", "initializer", "constant", "derived_constant", "graph_input"]
     if tensor.role is Role.INITIALIZER:
         relations += ["has_nan", "has_inf", "has_negzero", "integral"]

@@ -166,7 +166,9 @@ class Generaliser:
         yield "operands", self._operands
         yield "attributes", self._attributes
         yield "extents", self._extents
+        yield "single elements", self._single_elements
         yield "ranks", self._ranks
+        yield "scalar results", self._scalar_results
         yield "empty axes", self._empty_axes
         yield "attributes again", self._attributes
         yield "order of operands", self._orders
@@ -295,8 +297,11 @@ class Generaliser:
         wishes: Sequence[Sequence[Wish]],
     ) -> list[Condition] | None:
         """What must go together with ``dropped``, since types or attributes follow from each other:
-        what the sample violates that violates least."""
-        typed = [c for c in self.draft.conditions if _is_about_types(c)]
+        what the sample violates that violates least, without what need not be violated."""
+        results = {line.name for line in self.draft.nodes}
+        typed = [
+            c for c in self.draft.conditions if _is_about_types(c) and not _is_rank_of(c, results)
+        ]
         loose = self.draft.without(*dropped, *typed).with_(*into)
         best: list[Condition] | None = None
         for number in range(6):
@@ -307,7 +312,16 @@ class Generaliser:
                 broken = [c for c in typed if not c.holds(sample.place)]
                 if best is None or len(broken) < len(best):
                     best = broken
-        return None if best is None else [*dropped, *(c for c in best if c not in dropped)]
+        if best is None:
+            return None
+        more = [c for c in best if c not in dropped]
+        for condition in tuple(more):  # chance broke some of them: those that need not go stay
+            fewer = [c for c in more if c != condition]
+            tighter = self.draft.without(*dropped, *fewer).with_(*into)
+            name = f"{dimension}/coupled/{condition}"
+            if self._draw(name, tighter, wishes[:4], lambda p: not holds_all(dropped, p)):
+                more = fewer
+        return [*dropped, *more]
 
     def _learn(
         self,
@@ -822,16 +836,15 @@ class Generaliser:
             wishes = wishes[: self.effort.samples]
 
         rank = self.place.tensors[term.of].type.rank or 0
-        sources = self.draft.sources
+        own = {term, replace(term, index=term.index - rank)}
+        sources = set(self.draft.sources)
+        results = self._downstream(term.of)
 
         def about(condition: Condition) -> bool:
+            # what matters may be the extent of what is made: a window's, a sum's
             return any(
-                (t.kind == "numel" and t.of in sources)
-                or (
-                    t.kind == "dim"
-                    and t.of == term.of
-                    and t.index in (term.index, term.index - rank)
-                )
+                (t.kind == "numel" and t.of in sources | results)
+                or (t.kind == "dim" and (t in own or t.of in results))
                 for t in _terms(condition)
             )
 
@@ -856,6 +869,14 @@ class Generaliser:
             self._relax(
                 f"{term} and extents equal to it", linked, together, into=equal, learn=about
             )
+
+    def _downstream(self, tensor: str) -> set[str]:
+        """The results of lines, directly or not, that read a tensor."""
+        reached: set[str] = set()
+        for line in self.draft.nodes:
+            if not reached.union((tensor,)).isdisjoint(line.reads):
+                reached.add(line.name)
+        return reached
 
     def _empties(self) -> None:
         """Tensors without elements, wherever an extent is free by now."""
@@ -916,6 +937,26 @@ class Generaliser:
                 )
                 break
 
+    def _single_elements(self) -> None:
+        """Where each axis is 1: is it enough that there is one element?"""
+        for tensor in self.draft.sources:
+            rank = self.place.tensors[tensor].type.rank or 0
+            dims = [Within(Term("dim", tensor, "", axis), 1, 1) for axis in range(rank)]
+            if not dims or any(c not in self.draft.conditions for c in dims):
+                continue
+            said = [c for c in self.draft.about(tensor) if _terms(c) == {Term("rank", tensor)}]
+            wishes = [
+                (
+                    Wish("rank", tensor, "", size),
+                    *(Wish("dim", tensor, axis, 1) for axis in range(size)),
+                )
+                for size in (rank + 1, rank + 2, rank - 1)
+                if size > 0
+            ]
+            title = f"one element of {tensor}, of whatever rank"
+            one = Within(Term("numel", tensor), 1, 1)
+            self._relax(title, [*dims, *said], wishes * 2, into=[one])
+
     def _ranks(self) -> None:
         for tensor in self.draft.sources:
             said = [c for c in self.draft.conditions if _terms(c) == {Term("rank", tensor)}]
@@ -934,6 +975,26 @@ class Generaliser:
                     f"rank of {tensor}, axes from the back", said, wishes, learn=learn
                 ):
                     self.draft = before
+
+    def _scalar_results(self) -> None:
+        """Must what is a scalar be one?"""
+        for term in _scalars(self.draft, self.place):
+            line = self.draft.node(term.of)
+            read = line.reads[0]
+            now = self.place.tensors[read].type.rank or 0
+            plan = self.sampling.signatures[line.ops[0]].plan
+            wishes: list[tuple[Wish, ...]] = [
+                (Wish("rank", read, "", now + more),)
+                for more in (1, 2)
+                if read in self.draft.sources
+            ]
+            for attribute in plan.attributes:
+                value = self.place.nodes[line.name].attributes.get(attribute.name)
+                if isinstance(value, bool):
+                    wishes.append((Wish("attr", line.name, attribute.name, not value),))
+                elif isinstance(value, int | tuple):
+                    wishes.append((Wish("attr", line.name, attribute.name, DRAWN),))
+            self._relax(f"rank of {term.of}", [Within(term, 0, 0)], wishes)
 
     def _from_the_back(self, tensor: str, rank: int) -> Draft | None:
         """The draft with the tensor's axes counted from its end, if it names any."""
@@ -1317,6 +1378,8 @@ def plainness(condition: Condition) -> int:
             return 3
         case Related(_, "==") | Distinct():
             return 4
+        case Among(label=label) if label:  # a known set rather than the members that were met
+            return 4
         case Among(_, _, True):
             return 5
         case Within():
@@ -1353,10 +1416,22 @@ def specific(
         found.append(Within(Term("fanout", tensor), count, count))
         if at.role is Role.COMPUTED:
             found.append(Holds("graph_output", tensor, negated=at.id not in place.around.outputs))
+    found += (Within(rank, 0, 0) for rank in _scalars(draft, place))
     opset = Term("opset").read(place)
     if isinstance(opset, int):
         found.append(Within(Term("opset"), opset, opset))
     return found
+
+
+def _scalars(draft: Draft, place: Place) -> list[Term]:
+    """The ranks of results that are scalars though what they are made from is not: said of a
+    reduction, it stands for as many axes as its operand happens to have."""
+    return [
+        Term("rank", line.name)
+        for line in draft.nodes
+        if place.tensors[line.name].type.rank == 0
+        and any(place.tensors[name].type.rank for name in line.reads)
+    ]
 
 
 def _declared(place: Place, line: DraftNode) -> Iterator[tuple[str, Attribute]]:
@@ -1490,6 +1565,11 @@ def _is_about_types(condition: Condition) -> bool:
     return bool(kinds & {"dtype", "rank", "dim", "axis", "numel", "attr", "item", "len"}) or (
         isinstance(condition, Holds) and bool(condition.key)
     )
+
+
+def _is_rank_of(condition: Condition, tensors: Collection[str]) -> bool:
+    """Whether it is about the rank of one of some tensors."""
+    return any(t.kind == "rank" and t.of in tensors for t in _terms(condition))
 
 
 def _is_about_values(condition: Condition) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from reprise.campaign.source import RULE_TARGETS
 from reprise.distill.conditions import VALUE_RELATIONS, Condition, Holds, Term, literal
 from reprise.distill.draft import Draft
 from reprise.distill.record import Case
@@ -45,7 +46,7 @@ def metadata(
     as a rule says that knows it."""
     unreported = f"not reported: {shortened(in_words(aim), 100)}"
     pairs = [("bug", bug) for bug in bugs or (unreported,)]
-    pairs.append(("target", target.replace("-", "_")))
+    pairs += [("target", name) for name in RULE_TARGETS.get(target, (target.replace("-", "_"),))]
     if version is not None:
         pairs.append(("affects", f"=={version.partition('+')[0]}"))
     pairs.append(("found_by", "reprise"))

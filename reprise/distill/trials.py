@@ -336,9 +336,11 @@ class Trials:
         if judgement.verdict is not aim.verdict:
             return Shown.OTHER
         seen = Aim.of(judgement)
-        by_pass = bool(aim.cures) or seen.kind == aim.kind
-        same = aim.looks_like(seen) if self.exact else by_pass
-        return Shown.SAME if same else Shown.OTHER
+        alike = aim.looks_like(seen)
+        if not self.exact:
+            crash = aim.verdict is Verdict.CRASH
+            alike = bool(aim.cures) or seen.kind == aim.kind or (crash and alike)
+        return Shown.SAME if alike else Shown.OTHER
 
 
 def _beside(again: Outcome, outcome: Outcome, judge: ModelJudge) -> Outcome:

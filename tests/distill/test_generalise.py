@@ -265,6 +265,26 @@ CASES = {
         "x: float32[2, 3]; y: float32[3, 2]; g = gemm(x, y)",
         ["n1 = gemm(_, _)"],
     ),
+    "no power of two": (
+        "n = sin(x) where x.dim[1] not in powers_of_two, x.rank == 2",
+        "x: float32[2, 9]; y = sin(x)",
+        ["n1 = sin(x1)", "where x1.rank == 2, x1.dim[1] not in powers_of_two"],
+    ),
+    "the extent of a result": (
+        "n = matmul(x, y) where n.dim[-1] >= 3",
+        "x: float32[2, 3]; y: float32[3, 4]; n = matmul(x, y)",
+        None,
+    ),
+    "a scalar, of whatever it is made": (
+        "n = max(x) where n.rank == 0, x.rank >= 1",
+        "x: float32[3]; y = max(x, axes=[0])",
+        None,
+    ),
+    "one element, of whatever rank": (
+        "n = sin(x) where x.numel == 1, x.rank >= 1",
+        "x: float32[1, 1]; y = sin(x)",
+        None,
+    ),
     "two dimensions together": (
         "n = sin(x) where x.numel >= 12",
         "x: float32[4, 8]; y = sin(x)",

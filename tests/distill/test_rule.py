@@ -55,3 +55,7 @@ def test_a_failure_before_the_run_is_named_as_the_rules_about_the_target_do() ->
     aim = Aim(Verdict.CRASH, "pass:A", "crash | compile | Fail |  | no kernel", ("A",))
     assert dict(metadata("onnxruntime", None, aim))["symptom"] == "crash_at_load"
     assert dict(metadata("tvm", None, aim))["symptom"] == "crash_at_compile"
+
+
+def test_a_rule_names_its_target_as_rules_do() -> None:
+    assert dict(metadata("tvm-cuda-compile", None, CRASH))["target"] == "tvm_cuda"
