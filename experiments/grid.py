@@ -4,8 +4,9 @@
 
 For each rule: programs near its examples and fresh witnesses (``neighbourhood.py``, which never
 looks at the rule's conditions), each run on the target with several inputs. Which show the rule's
-defect, that is, its symptom and, where ablation finds passes to blame, through the same passes? And
-which does the rule match? From the two come precision and recall, with Wilson's intervals at 95 %.
+defect, that is, its symptom and, where ablation finds passes to blame for the witnesses, through
+the same passes? And which does the rule match? From the two come precision and recall, with
+Wilson's intervals at 95 %.
 
 What was measured is kept in DIR/TARGET/RULE.jsonl as it comes in; the same command goes on where it
 was stopped, and matches anew what is there: a rule that is mended is held against the same
@@ -76,17 +77,19 @@ class Point:
 @dataclass(frozen=True)
 class Defect:
     """What tells a rule's defect from others that may turn up around it: the passes that cure the
-    witnesses, or else how they fail."""
+    witnesses (``sets``: of each one, ``cures``: of all), or else how they fail."""
 
     cures: frozenset[str]
     kinds: frozenset[str]
+    sets: frozenset[tuple[str, ...]] = frozenset()
 
     @classmethod
     def of(cls, points: Iterable[Point]) -> Defect:
         """Known from the witnesses that fire."""
         fired = [p.seen for p in points if p.seed and p.seen.effect is Effect.FIRES]
-        cures = frozenset(cure for seen in fired for cure in seen.cures)
-        return cls(cures, frozenset(_kind(seen) for seen in fired))
+        sets = frozenset(seen.cures for seen in fired if seen.cures)
+        cures = frozenset(cure for one in sets for cure in one)
+        return cls(cures, frozenset(_kind(seen) for seen in fired), sets)
 
     def shows(self, seen: Observation) -> bool | None:
         """Whether a program shows the defect; None where that cannot be said: it is refused,
@@ -158,22 +161,29 @@ class Grid:
         known = {p.program for p in kept}
         about = About.rule(pattern)
 
-        def point(graph: Graph) -> Point:
+        def point(graph: Graph, suspects: Sequence[tuple[str, ...]]) -> Point:
             program = print_uir(graph)
             own = Random(f"{self.seed}/{program}")
             sets = list(input_sets(graph, collector.policies, own, self._runs(about)))
-            seen = probe.observe(graph, sets, about, ablate=True, thorough=program in witnesses)
+            seen = probe.observe(
+                graph, sets, about,
+                ablate=True, thorough=program in witnesses, suspects=suspects,
+            )  # fmt: skip
             return Point(program, program in witnesses, seen)
 
         left = [g for g in around.around(seeds, rng, self.size) if print_uir(g) not in known]
+        ours = [g for g in left if print_uir(g) in witnesses]
+        others = [g for g in left if print_uir(g) not in witnesses]
         self.folder.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            for number, found in enumerate(threads.map(point, left), 1):
-                kept.append(found)
-                file.write(json.dumps(found.data()) + "\n")
-                if number % 50 == 0:
-                    file.flush()
-                    print(f"  {pattern.name}: {number}/{len(left)}", file=sys.stderr, flush=True)
+            for graphs in (ours, others):
+                suspects = sorted(Defect.of(kept).sets)  # once the witnesses have told
+                for found in threads.map(point, graphs, [suspects] * len(graphs)):
+                    kept.append(found)
+                    file.write(json.dumps(found.data()) + "\n")
+                    if len(kept) % 50 == 0:
+                        file.flush()
+                        print(f"  {pattern.name}: {len(kept)}", file=sys.stderr, flush=True)
         took = time.monotonic() - began
         print(f"  {pattern.name}: {len(kept)} programs, {took:.0f} s", file=sys.stderr, flush=True)
         return kept
