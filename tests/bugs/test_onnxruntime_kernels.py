@@ -5,6 +5,7 @@ symptom; what does not match does not."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from reprise.targets.interface import Ended, Job, Outcome, Stage
 from reprise.targets.process import Limits, TargetProcess
 from reprise.uir.graph import Graph, Role
 from reprise.uir.semantics.evaluate import evaluate
+from reprise.uir.semantics.registry import UndefinedError
 from reprise.uir.text import parse_uir
 from tests.bugs.programs import Example, examples
 from tests.conftest import ROOT
@@ -77,17 +79,19 @@ def inputs_of(graph: Graph) -> dict[str, np.ndarray]:
     return inputs
 
 
-def symptoms_of(outcome: Outcome, expected: list[np.ndarray]) -> set[str]:
-    """What the modes show, in the words of rules."""
+def symptoms_of(outcome: Outcome, expected: list[np.ndarray] | None) -> set[str]:
+    """What the modes show, in the words of rules. Without what is expected, whether they fail."""
     found = set()
     if outcome.ended is Ended.HANG:
         found.add("hang")
     elif outcome.ended is not Ended.ANSWERED:
-        found.add(f"crash_at_{outcome.stage.value}" if outcome.stage else "crash")
+        found.add("crash_at_run" if outcome.stage is Stage.RUN else "crash_at_load")
     for result in outcome.results.values():
         if result.failure is not None:
             at_run = result.failure.stage is Stage.RUN
             found.add("crash_at_run" if at_run else "crash_at_load")
+        elif expected is None:
+            continue
         elif any(a.shape != b.shape for a, b in zip(result.outputs or (), expected, strict=True)):
             found.add("wrong_shape")
         elif not all(map(same, result.outputs or (), expected)):
@@ -111,7 +115,9 @@ def test_an_example_does_what_its_rule_says(
 ) -> None:
     graph = example.graph
     inputs = inputs_of(graph)
-    expected = [np.asarray(value) for value in evaluate(graph, inputs)]
+    expected = None
+    with suppress(UndefinedError):  # ONNX's own operators have no reference here
+        expected = [np.asarray(value) for value in evaluate(graph, inputs)]
     job = Job(lowering("onnx").lower(graph), inputs, process.target.modes)
     wanted = set(RULES.patterns[example.rule].meta["symptom"])
     matches = example.kind == "match"
