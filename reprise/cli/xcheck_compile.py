@@ -11,6 +11,7 @@ from reprise.cli.duration import Duration
 from reprise.cli.hardware import device_option, hardware_option
 from reprise.cli.main import Exit
 from reprise.cli.output import show_json, text_or_json
+from reprise.cli.signature_file import SignatureFile
 
 if TYPE_CHECKING:
     from reprise.xcheck.given import Given
@@ -34,6 +35,10 @@ _FILE = click.Path(exists=True, path_type=Path)
     "--rules", multiple=True, type=_FILE, metavar="PATH",
     help="Constraints: a rule file or folder, instead of those that ship; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--signatures", multiple=True, type=SignatureFile(as_text=True), metavar="FILE",
+    help="A file with more operators (reprise mine signatures); may be repeated.",
+)  # fmt: skip
 @hardware_option
 @device_option
 @click.option(
@@ -49,6 +54,7 @@ def compile_models(
     models: tuple[Path, ...],
     target: str,
     rules: tuple[Path, ...],
+    signatures: tuple[str, ...],
     hardware: tuple[Path, ...],
     device: str | None,
     timeout: float,
@@ -66,7 +72,8 @@ def compile_models(
     from reprise.xcheck.given import as_json, examine
     from reprise.xcheck.open import asked_for, compiler_for, prepare, remarks
 
-    prepared = prepare(asked_for(target, rules, hardware, device, 0, timeout, memory))
+    asked = asked_for(target, rules, hardware, device, 0, timeout, memory, signatures=signatures)
+    prepared = prepare(asked)
     for remark in remarks(prepared):
         click.echo(remark, err=True)
     found = []

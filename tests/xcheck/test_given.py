@@ -115,3 +115,13 @@ def test_the_second_papers_models_are_accepted_by_onnxruntime() -> None:
     for name in ("add_302492402", "add_10048934087", "sub_300000000"):
         assert told[name]["verdict"] == "accepted"
         assert [v["constraint"] for v in told[name]["violated"]] == [f"input_size_{name[:3]}"]
+
+
+def test_operators_of_other_signatures_are_known(tmp_path: Path) -> None:
+    (tmp_path / "s.rules").write_text(
+        "op onnx.CastLike(x: T[2], y: T[2]) -> T[2] { category mined }\n"
+    )
+    models = put(tmp_path, foo="x: float32[2]\nn = onnx.CastLike(x, x)\ny = abs(n)\noutput y\n")
+    assert compiled(tmp_path, *models, *PICKY).returncode == 2
+    known = compiled(tmp_path, *models, *PICKY, "--signatures", "s.rules")
+    assert known.stdout.startswith("foo.uir: compiled, violates none"), known.stderr
