@@ -9,7 +9,7 @@ import click
 
 from reprise.cli.limits import limit_options
 from reprise.cli.main import Exit
-from reprise.cli.output import show_json, styled
+from reprise.cli.output import counted, show_json, styled
 
 
 @click.command(short_help="Say which known compiler bugs a model can hit, where and why.")
@@ -64,7 +64,8 @@ def check(
     the model leaves open what the rule asks (an unknown extent, say). Constraints and deny rules of
     --rules are looked for, too: their violations are matches of a kind of their own.
 
-    Exit code: 0 nothing matched, 1 something matched, 2 a model, a rule or an option is bad.
+    Exit code: 0 nothing matched, 1 something matched, 2 a model, a rule or an option is bad, 130
+    stopped (JSON and SARIF then hold the models that were checked, and say so).
     """
     from reprise.data import data_path
     from reprise.lang.diagnostics import RulesError
@@ -109,6 +110,12 @@ def check(
         messages = [] if isinstance(error, RulesError) else [str(error)]
         show_json(_machine_form(form)(reports, diagnostics, messages))
         return Exit.INPUT
+    except KeyboardInterrupt:
+        if form == "text":
+            raise
+        ended = f"interrupted: {counted(len(reports), 'model')} checked"
+        show_json(_machine_form(form)(reports, (), [ended]))
+        return Exit.INTERRUPTED
     if form == "text":
         from reprise.patterns.reports.text import summary
 

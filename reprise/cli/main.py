@@ -114,7 +114,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except click.ClickException as error:
-        error.show()
+        _refuse(error)
         return Exit.INPUT
     except (click.Abort, KeyboardInterrupt):
         _say("interrupted")
@@ -137,6 +137,14 @@ def _invoke(arguments: list[str]) -> int:
             return int(cli.invoke(context) or 0)
     except click.exceptions.Exit as done:  # --help, --version
         return done.exit_code
+
+
+def _refuse(error: click.ClickException) -> None:
+    """Say what is wrong with a command line, in our words' form and not in click's own."""
+    for line in error.format_message().splitlines():
+        _say(line)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        print(f"    see `{error.ctx.command_path} --help`", file=sys.stderr)
 
 
 _INPUT_ERRORS = frozenset(

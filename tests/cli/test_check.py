@@ -219,3 +219,34 @@ def test_check_starts_without_heavy_imports(folder: Path) -> None:
     )
     for module in ("torch", "tvm", "z3", "onnxruntime", "matplotlib"):
         assert f"'{module}'" not in done.stdout
+
+
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_an_interrupt_leaves_a_whole_document_of_what_was_checked(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+) -> None:
+    from reprise.cli.main import run
+    from reprise.patterns.check import Checker, ModelReport
+
+    look = Checker.check
+
+    def interrupted(self: Checker, path: Path) -> ModelReport:
+        if path.name == "other.uir":
+            raise KeyboardInterrupt
+        return look(self, path)
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(Checker, "check", interrupted)
+    arguments = ["check", "--rules", "r.rules", "--format", form, "matching.uir", "other.uir"]
+    assert run(arguments) == 130
+    document = json.loads(capsys.readouterr().out)
+    if form == "json":
+        assert [m["path"] for m in document["models"]] == ["matching.uir"]
+        assert document["errors"] == ["interrupted: 1 model checked"]
+    else:
+        (ran,) = document["runs"]
+        assert [result["ruleId"] for result in ran["results"]] == ["squared"]
+        assert ran["invocations"][0]["executionSuccessful"] is False

@@ -79,6 +79,25 @@ def test_an_unknown_option_is_a_usage_error(reprise: Run) -> None:
     assert reprise("check", "--colour").returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said", "help"),
+    [
+        (["chekc"], "No such command 'chekc'", "reprise"),
+        (["check", "--colour"], "No such option '--colour'", "reprise check"),
+        (["rules", "lint"], "Missing argument 'PATH...'", "reprise rules lint"),
+        (["rules", "show", "softmaxx"], "nothing is called `softmaxx`", "reprise rules show"),
+        (["xcheck"], "say what to test: --target NAME", None),
+    ],
+)
+def test_usage_errors_have_one_form_whoever_raises_them(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str, help: str | None
+) -> None:
+    assert run(arguments) == 2
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"reprise: {said}")
+    assert rest == ([] if help is None else [f"    see `{help} --help`"])
+
+
 def groups(command: click.Command) -> list[LazyGroup]:
     if not isinstance(command, LazyGroup):
         return []
