@@ -277,7 +277,11 @@ def show(name: str, paths: tuple[Path, ...]) -> int:
 @click.option("--clingo", "form", flag_value="clingo", help="A program for clingo.")
 @click.option("--core", "form", flag_value="core", default=True, help="Core Datalog (default).")
 def lower(paths: tuple[Path, ...], form: str) -> int:
-    """Show the core Datalog that rules lower to, or what the engines run."""
+    """Show the core Datalog that rules lower to, or what the engines run.
+
+    Exit code: 0 written, 2 a rule is bad, or clingo cannot express one (the others are written all
+    the same).
+    """
     from reprise.lang.catalogue import own_program
     from reprise.lang.ruleset import load_rules, rule_files
 
@@ -287,9 +291,14 @@ def lower(paths: tuple[Path, ...], form: str) -> int:
 
         click.echo(Database(program).source(), nl=False)
     elif form == "clingo":
-        from reprise.datalog.export import to_clingo
+        from reprise.datalog.export import to_clingo_in_part
+        from reprise.lang.display import printable
 
-        click.echo(to_clingo(program), nl=False)
+        text, refused = to_clingo_in_part(program)
+        click.echo(text, nl=False)
+        for error in refused:
+            click.echo(f"reprise: left out: {printable(str(error))}", err=True)
+        return Exit.INPUT if refused else Exit.OK
     else:
         from reprise.lang.coretext import format_program
 

@@ -49,6 +49,23 @@ def to_clingo(program: Program, facts: Mapping[str, Iterable[Row]] | None = None
     return "".join(f"{line}\n" for line in lines)
 
 
+def to_clingo_in_part(program: Program) -> tuple[str, list[UnsupportedError]]:
+    """As much of a program as clingo can express, and why each other rule is left out.
+
+    A rule that is left out stands as a comment: what depends on it, by negation above all, means
+    something else without it.
+    """
+    lines: list[str] = []
+    refused: list[UnsupportedError] = []
+    for rule in program.rules:
+        try:
+            lines.append(_Writer(rule, program.relations).rule())
+        except UnsupportedError as error:
+            refused.append(error)
+            lines.append("".join(f"% left out: {line}\n" for line in str(error).splitlines())[:-1])
+    return "".join(f"{line}\n" for line in lines), refused
+
+
 def predicate(relation: str) -> str:
     """The clingo predicate of a relation; injective."""
     if _PREDICATE.match(relation) and relation != "not" and not relation.startswith("x_"):

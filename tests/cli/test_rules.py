@@ -329,6 +329,16 @@ def test_lower_prints_core_datalog(reprise: Run, good: Path) -> None:
     assert "downstream" not in done.stdout  # only what the file needs
 
 
+def test_clingo_gets_what_it_can_express_and_the_rest_is_named(
+    reprise: Run, tmp_path: Path
+) -> None:
+    text = "relation v(x: float)\na(X) :- v(X).\nb(X) :- v(X), X < 0.5.\n"
+    done = reprise("rules", "lower", "--clingo", write(tmp_path, "f.rules", text))
+    assert done.returncode == 2
+    assert "a(V0) :- v(V0)." in done.stdout.splitlines()
+    assert "left out: clingo has no comparison of floats: b(X)" in done.stderr
+
+
 @pytest.mark.parametrize(("option", "word"), [("--python", "def "), ("--clingo", " :- ")])
 def test_lower_for_an_engine(reprise: Run, good: Path, option: str, word: str) -> None:
     done = reprise("rules", "lower", option, good)
@@ -343,6 +353,13 @@ def test_what_lower_prints_is_a_rule_file(reprise: Run, good: Path, tmp_path: Pa
     from reprise.lang.parse import parse_file
 
     assert parse_file(lowered).decls
+
+
+def test_a_case_that_means_nothing_of_its_subject_is_refused(reprise: Run, tmp_path: Path) -> None:
+    text = "pattern p {\n    a = abs(x)\n}\ntest p { holds { x: float32[2]; a = abs(x) } }\n"
+    done = reprise("rules", "lint", write(tmp_path, "f.rules", text))
+    assert done.returncode == 2
+    assert "f.rules:4:10: error[wrong-case]: `holds` is for constraints; `p` is none" in done.stdout
 
 
 # --- query -----------------------------------------------------------------------------------

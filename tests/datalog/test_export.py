@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from reprise.datalog import UnsupportedError
-from reprise.datalog.export import to_clingo
-from reprise.lang.core import Arith, Atom, Compare, Const, Program, Relation, Rule, Var
+from reprise.datalog.export import to_clingo, to_clingo_in_part
+from reprise.lang.core import Arith, Atom, Column, Compare, Const, Program, Relation, Rule, Var
 from reprise.lang.coretext import format_program, format_rule, format_value
 from tests.datalog.coretext_reader import read
 from tests.datalog.random_programs import programs
@@ -94,3 +94,17 @@ def test_relations_may_have_any_name() -> None:
     relation = Relation("my relation!", ())
     program = Program({relation.name: relation}, (Rule(Atom(relation.name, ()), ()),))
     assert to_clingo(program) == "x_my_20_relation_21_.\n"
+
+
+def test_rules_that_clingo_cannot_express_are_left_out_and_named() -> None:
+    column = Column("x", "float")
+    relations = {name: Relation(name, (column,)) for name in ("a", "b")}
+    x = Var("X")
+    said = Rule(Atom("b", (x,)), (Atom("a", (x,)),))
+    unsaid = Rule(Atom("b", (x,)), (Atom("a", (x,)), Compare("<", x, Const(0.5))))
+    text, refused = to_clingo_in_part(Program(relations, (unsaid, said)))
+    assert text.splitlines() == [
+        "% left out: clingo has no comparison of floats: b(X) :- a(X), X < 0.5.",
+        "b(V0) :- a(V0).",
+    ]
+    assert len(refused) == 1
