@@ -214,6 +214,7 @@ class _Lowered:
 
     def add(self, decl: ast.Decl) -> None:
         """Lower one declaration."""
+        self.lowering.auxiliary.span = decl.span
         match decl:
             case ast.RuleDecl():
                 self.lowering.rule(decl)

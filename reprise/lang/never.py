@@ -15,6 +15,7 @@ from math import ceil, floor, inf, isfinite
 from typing import Any
 
 from reprise.lang import core
+from reprise.lang.ast import NOWHERE
 from reprise.lang.diagnostics import Diagnostic, Span
 from reprise.lang.z3_solver import limit
 
@@ -202,7 +203,7 @@ def _bad_axis(rule: core.Rule, ranges: dict[str, _Range], same: _Classes) -> Dia
 
 
 def _never(rule: core.Rule, span: Span | None, message: str) -> Diagnostic:
-    where = span or rule.span or Span("<rule>", 1, 1, 1, 1)
+    where = span or rule.span or NOWHERE
     return Diagnostic(
         "never-matches",
         f"`{rule.name or rule.head.relation}` can never match: {message}",

@@ -72,17 +72,34 @@ def run_tests(
 
 def case_problems(rules: RuleSet) -> list[Diagnostic]:
     """What is wrong with the programs of test cases: unknown operators, operands that do not fit,
-    given facts of no relation. In ``todo_`` cases these are warnings."""
+    given facts of no relation. In ``todo_`` cases these are warnings. And cases of a kind that
+    means nothing of their subject."""
     signatures = Signatures.of_symbols(rules.symbols)
     found: list[Diagnostic] = []
     for test in rules.tests:
         if test.span.file not in rules.own:
             continue
         for case in test.cases:
+            found += _kind_problems(test.subject.text, case, rules)
             problems = _case_problems(case, signatures, rules)
             todo = case.kind.startswith("todo_")
             found += [replace(p, severity=Severity.WARNING) for p in problems] if todo else problems
     return found
+
+
+def _kind_problems(subject: str, case: ast.Case, rules: RuleSet) -> list[Diagnostic]:
+    if case.kind in ("holds", "violates"):
+        fits, kinds = subject in rules.constraints, ("constraints", "match` and `no_match")
+    elif case.kind == "possible":
+        fits, kinds = subject in rules.patterns, ("patterns", "match` and `no_match")
+    else:
+        return []
+    if fits:
+        return []
+    whole = case.span
+    span = replace(whole, end_line=whole.line, end_column=whole.column + len(case.kind))
+    message = f"`{case.kind}` is for {kinds[0]}; `{subject}` is none"
+    return [Diagnostic("wrong-case", message, span, f"cases of other kinds: `{kinds[1]}`")]
 
 
 def _case_problems(case: ast.Case, signatures: Signatures, rules: RuleSet) -> list[Diagnostic]:

@@ -170,3 +170,11 @@ def test_but_not_outside_its_bounds_nor_a_count_between_whole_numbers(conditions
     with pytest.raises(RulesError) as caught:
         lint_rules(load_text(text))
     assert {d.code for d in caught.value.diagnostics} >= {"never-matches"}
+
+
+def test_what_lowering_invents_stands_where_it_was_asked_for() -> None:
+    text = pattern("downstream[1..2](s) in {exp}, not upstream(x) in {pad}")
+    rules = load_text(text).program.rules
+    assert all(rule.span is not None for rule in rules)
+    near = [r for r in rules if r.head.relation.startswith("downstream") and r.span is not None]
+    assert {(r.span.file, r.span.line) for r in near if "exp" in r.head.relation} == {("<text>", 1)}

@@ -86,3 +86,13 @@ def test_the_cache_does_not_grow_for_ever(folder: Path, monkeypatch: pytest.Monk
         (folder / f"{name}.rules").write_text(f"pattern {name} {{ n = abs(x) }}")
         load_rules([folder / f"{name}.rules"])
     assert len(list(cache_folder().glob("rules-*.pickle"))) == 2
+
+
+def test_a_kept_set_knows_its_names_without_reading_the_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = load_rules([folder])
+    kept = load_rules([folder])
+    monkeypatch.setattr(ruleset, "_load", None)
+    assert kept.symbols.operators == fresh.symbols.operators
+    assert kept.symbols.relations == fresh.symbols.relations

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reprise.lang import core
+from reprise.lang.diagnostics import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,14 @@ class Ops:
 
 @dataclass(slots=True)
 class Auxiliary:
-    """Relations that lowering invents, each made once: reachability, sub-patterns, …"""
+    """Relations that lowering invents, each made once: reachability, sub-patterns, …
+
+    ``span``: the declaration that is being lowered, which what is wrong with them is told of.
+    """
 
     relations: dict[str, core.Relation] = field(default_factory=dict)
     rules: list[core.Rule] = field(default_factory=list)
+    span: Span | None = None
     _names: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def get(self, key: tuple[object, ...], wish: str) -> tuple[str, bool]:
@@ -45,7 +50,7 @@ class Auxiliary:
 
     def rule(self, head: core.Atom, *body: core.Literal) -> None:
         """Add a rule for an invented relation."""
-        self.rules.append(core.Rule(head, body, head.relation))
+        self.rules.append(core.Rule(head, body, head.relation, self.span))
 
     def context(self, word: str, path: tuple[int, int] | None, ops: Ops) -> str:
         """The unary predicate "an operator of ``ops`` stands ``word`` of this tensor".
