@@ -1,7 +1,8 @@
 """A finding's folder: the model, why it is one, and a script that shows it with the target alone.
 
 model.onnx     what the compiler was given
-repro.py       compiles it; exit code 1: as found, 0: no longer; imports nothing of Reprise
+repro.py       compiles it; exit code 1: as found, 0: no longer, 2: something that it needs is
+               missing; imports nothing of Reprise
 target.py      how the compiler is called, if that takes more than a few lines
 README.md      what was violated, where that is written, and what happened
 finding.json   the same, for tools
@@ -162,7 +163,7 @@ def _readme(finding: Finding) -> str:
         _said(row),
         "",
         "`python repro.py`, with an interpreter that has the compiler, compiles `model.onnx`; exit",
-        "code 1 means that it behaves as found, 0 that it does not.",
+        "code 1 means that it behaves as found, 0 that it does not, 2 that it cannot run.",
         "",
         "The constraint:",
         "",
@@ -177,7 +178,7 @@ def _readme(finding: Finding) -> str:
 
 _HEAD = """# {title}
 # {program}
-# Exit code 1: as found; 0: no longer. Needs {needs}.
+# Exit code 1: as found; 0: no longer; 2: what it needs is missing. Needs {needs}.
 import os
 import subprocess
 import sys
@@ -195,6 +196,9 @@ if sys.argv[1:] != ["--inside"]:  # what it does may end its process, or never e
         code = subprocess.run(command, timeout={seconds}).returncode
     except subprocess.TimeoutExpired:
         code = "no end within {seconds} s"
+    if code == 2:
+        print("needs {needs}", file=sys.stderr)
+        sys.exit(2)
     answer = {{0: "accepted", 1: "rejected"}}.get(code, f"ended: {{code}}")
     print(f"{{answer}} (as found: {found})")
     expected = {{"accepted": code == 0, "rejected": code == 1}}.get("{found}", code not in (0, 1))
@@ -202,6 +206,9 @@ if sys.argv[1:] != ["--inside"]:  # what it does may end its process, or never e
 
 try:
     compile_model()
+except ImportError as error:
+    print(error)
+    sys.exit(2)
 except Exception as error:
     print(f"{{type(error).__name__}}: {{error}}"[:2000])
     sys.exit(1)

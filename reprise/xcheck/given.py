@@ -25,7 +25,7 @@ from reprise.xcheck.judge import Judgement
 from reprise.xcheck.models import Modeller
 from reprise.xcheck.passes.interface import Compiler
 from reprise.xcheck.verdict import Outcome, Verdict, outcome
-from reprise.xcheck.write import Unwritten, onnx_refuses, read_model, write
+from reprise.xcheck.write import Unwritten, no_model, onnx_refuses, read_model, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ class Given:
 
 def examine(paths: Sequence[Path], modeller: Modeller, compiler: Compiler) -> Iterator[Given]:
     """Judge and compile models, one after another. Raises OSError, RulesError or UsageError for
-    a file that cannot be read or has no form as ONNX."""
+    a file that cannot be read, is no model or has no form as ONNX."""
     for path in paths:
         data = _model(path, modeller)
         unread, judgement = None, Judgement(frozenset(), frozenset())
         broken: tuple[str, ...] = ()
         try:
-            graph = read_model(data)
+            graph = read_model(data, path)
             judgement = modeller.judge_for(graph).judge(graph)
             broken = tuple(_broken(graph, modeller.signatures))
         except ModelError as error:
@@ -116,7 +116,11 @@ def _model(path: Path, modeller: Modeller) -> bytes:
     if not path.is_file():  # a device has no end
         raise UsageError(f"{path}: this is no regular file")
     if path.suffix != ".uir":
-        return path.read_bytes()
+        data = path.read_bytes()
+        why = no_model(data)
+        if why is not None:
+            raise UsageError(f"{path}: {why}")
+        return data
     graph = parse_uir(read_source(path), str(path), modeller.signatures)
     try:
         return write(graph)

@@ -79,14 +79,25 @@ def onnx_refuses(model: bytes) -> str | None:
     return None
 
 
-def read_model(model: bytes) -> Graph:
-    """The graph in a serialised model. Raises ModelError."""
+def no_model(data: bytes) -> str | None:
+    """Why bytes are no ONNX model at all, whatever a compiler says of them."""
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from onnx import ModelProto
+
+    try:
+        has_graph = ModelProto.FromString(data).HasField("graph")
+    except DecodeError as error:
+        return f"not an ONNX model: {error}"
+    return None if has_graph else "not an ONNX model: it has no graph"
+
+
+def read_model(model: bytes, where: Path = Path("model.onnx")) -> Graph:
+    """The graph in a serialised model. Raises ModelError, which names ``where`` it is."""
+    from google.protobuf.message import DecodeError
     from onnx import ModelProto
 
     from reprise.facts.onnx_import import Limits, import_model
 
-    where = Path("model.onnx")
     try:
         proto = ModelProto.FromString(model)
     except DecodeError as error:

@@ -152,6 +152,9 @@ def test_a_crash_is_shown_by_its_script(found: Path) -> None:
     )
     done = subprocess.run([sys.executable, script], capture_output=True, timeout=60)
     assert done.returncode == 0
+    script.write_text(script.read_text().replace("    import ", "    import no_compiler, ", 1))
+    done = subprocess.run([sys.executable, script], capture_output=True, timeout=60)
+    assert done.returncode == 2 and b"no_compiler" in done.stdout and b"needs" in done.stderr
 
 
 def test_findings_are_grouped_and_the_summary_is_for_tools_too(found: Path) -> None:
