@@ -72,7 +72,7 @@ def _head(record: Record, exhibit: Exhibit, info: RunInfo, target: Target) -> st
     lines = [
         " ".join(record.title.split()) or record.verdict.value,
         f"Found by Reprise with {' '.join(version)}: seed {info.seed}, test {record.index}.",
-        "Exit code 1: it still fails; 0: it does not.",
+        "Exit code 1: it still fails; 0: it does not; 2: what it needs is missing.",
         "",
         "The program:",
     ]
@@ -99,7 +99,11 @@ def _imports(theirs: str, body: str) -> str:
         *own,
         "import sys",
         "",
-        *sorted(others, key=_as_sorted),
+        "try:",
+        *(f"    {line}" for line in sorted(others, key=_as_sorted)),
+        "except ImportError as error:",
+        '    print(f"cannot run here: {error}", file=sys.stderr)',
+        "    sys.exit(2)",
         "",
         "PYTHON = sys.version.split()[0]",
     ]

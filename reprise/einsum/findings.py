@@ -56,11 +56,12 @@ def reproducer(kernels: Sequence[Kernel], examination: Examination, translator: 
     """The script that shows a finding with the compiler and numpy alone."""
     outcome = examination.outcome
     ends = outcome is not None and outcome.ended is not Ended.ANSWERED
-    head = ["Exit code 1: it still fails; 0: it does not.", ""]
+    head = ["Exit code 1: it still fails; 0: it does not; 2: it cannot run here.", ""]
     head += [" ".join(examination.judgement.title.split())]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in head)
-    own = "import os\nimport subprocess\n" if ends else ""
+    own = "import os\n" + ("import subprocess\n" if ends else "")
     own += 'import sys\nimport warnings\n\nwarnings.simplefilter("ignore")  # of features in beta\n'
+    own += _CANNOT
     rows = "".join(f"    {row},\n" for row in _expected(kernels))
     parts = [
         f"{comments}{own}\n{preamble(translator)}",
@@ -96,6 +97,17 @@ def _expected(kernels: Sequence[Kernel]) -> list[str]:
         rows.append(f"({text}, {limit!r})")
     return rows
 
+
+_CANNOT = '''
+
+def cannot(kind, error, trace):
+    """What is raised outside of the kernel, such as for a compiler that is missing."""
+    print(f"cannot run here: {kind.__name__}: {error}", file=sys.stderr)
+    os._exit(2)
+
+
+sys.excepthook = cannot
+'''
 
 _CHECK = '''
 def difference(coordinates, values, expected, bound):
@@ -136,6 +148,8 @@ if sys.argv[1:] != ["--inside"]:  # the failure ends the process that it happens
         code = subprocess.run(command, timeout={SECONDS}).returncode
     except subprocess.TimeoutExpired:
         code = "no end within {SECONDS} s"
+    if code == 2:
+        sys.exit(2)
     print("no failure" if code == 0 else f"FAILS: exit code {{code}}")
     sys.exit(0 if code == 0 else 1)
 """

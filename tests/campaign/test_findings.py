@@ -139,6 +139,9 @@ def test_the_script_of_a_finding_shows_it_alone(
     (made / "repro.py").write_text(mended)
     done = alone(made / "repro.py")
     assert done.returncode == 0, done.stdout + done.stderr
+    (made / "repro.py").write_text(script.replace("import onnxruntime", "import no_compiler"))
+    done = alone(made / "repro.py")
+    assert done.returncode == 2 and "no_compiler" in done.stderr
 
 
 def test_a_small_finding_can_be_pasted(tested: dict[str, benches.Tested], tmp_path: Path) -> None:
