@@ -96,7 +96,7 @@ def _meta(founds: Sequence[Found], extractor: Extractor, commit: str | None) -> 
 def _monitor(found: Found, extractor: Extractor, commit: str | None, names: _Names) -> str:
     place = found.place
     stem = place.file.rpartition("/")[2].partition(".")[0]
-    name = names.name(f"{found.template}_{stem}_{place.line}")
+    name = names.name(f"{extractor.target}_{found.template}_{stem}_{place.line}")
     lines = [printable(f"/// `{place.statement}`"), *_reasons(found.reasons)]
     lines.append(f"monitor {name} : {found.klass} on pass {quoted(place.pass_name)} {{")
     lines += (f"    {entry}" for entry in _meta([found], extractor, commit))
@@ -135,7 +135,7 @@ def _constraints(
         for pair in found.agreeing:
             same.setdefault((found.klass, pair), []).append(found)
     for (klass, (producer, consumer, what)), group in sorted(same.items(), key=lambda x: x[0]):
-        name = names.name(f"{group[0].template}_{producer}_{consumer}_{what}")
+        name = names.name(f"{extractor.target}_{group[0].template}_{producer}_{consumer}_{what}")
         lines = [f"/// `{consumer}` fused with the `{producer}` that it reads."]
         lines += _reasons(dict.fromkeys(why for found in group for why in found.reasons))
         lines.append(f"constraint {name} : {klass} on {{")

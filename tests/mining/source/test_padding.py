@@ -51,4 +51,4 @@ def test_a_hardware_description_that_has_the_keys_is_referred_to(
     hardware = tmp_path / "device.rules"
     hardware.write_text('\nhw("g", channel_bytes, 64).\n')
     found = mined(genesys(), hardware=[hardware])
-    assert monitors(found)["padding_stages_124"].meta["agrees"] == ("device.rules:2",)
+    assert monitors(found)["genesys_padding_stages_124"].meta["agrees"] == ("device.rules:2",)

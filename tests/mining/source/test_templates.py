@@ -84,7 +84,7 @@ def test_an_amount_to_add_is_added(mined: Mine) -> None:
 def test_a_division_by_a_tile_should_leave_nothing(mined: Mine) -> None:
     found = mined({"a.py": "count = extent // tile\n"}, settings=SETTINGS)
     assert assertions(found) == ['value("extent") % value("tile") == 0']
-    assert monitors(found)["tiling_a_1"].meta["confidence"] == ("medium",)
+    assert monitors(found)["small_tiling_a_1"].meta["confidence"] == ("medium",)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_an_unrolled_loop_has_no_rest(mined: Mine) -> None:
 def test_a_fused_operator_does_not_broadcast(mined: Mine) -> None:
     table = "x = {'seq': ['Conv', 'Add', 'Relu']}\n"
     found = rules(mined({"a.py": table}, settings=SETTINGS)).constraints
-    assert sorted(found) == ["fusion_add_relu_shape", "fusion_conv2d_add_shape"]
-    assert found["fusion_add_relu_shape"].klass == "topology"
+    assert sorted(found) == ["small_fusion_add_relu_shape", "small_fusion_conv2d_add_shape"]
+    assert found["small_fusion_add_relu_shape"].klass == "topology"
 
 
 def test_a_pattern_is_followed_through_variables(mined: Mine) -> None:
@@ -133,9 +133,9 @@ def table():
 """
     found = rules(mined({"a.py": code}, settings=SETTINGS)).constraints
     assert sorted(found) == [
-        "fusion_add_relu_shape",
-        "fusion_conv2d_add_shape",
-        "fusion_relu_mul_shape",
+        "small_fusion_add_relu_shape",
+        "small_fusion_conv2d_add_shape",
+        "small_fusion_relu_mul_shape",
     ]
 
 
@@ -154,7 +154,7 @@ a = CallFunction(aten.where, CallFunction(aten.logical_not, x), y, z)
 b = CallFunction(aten.matmul, CallFunction(aten.exp, x), y)
 """
     found = rules(mined({"a.py": code}, settings=SETTINGS)).constraints
-    assert sorted(found) == ["fusion_exp_matmul_dtype"]
+    assert sorted(found) == ["small_fusion_exp_matmul_dtype"]
 
 
 @pytest.mark.parametrize(
