@@ -94,6 +94,9 @@ def source(
     except RulesError as error:
         show_diagnostics(error.diagnostics)
         return Exit.INPUT
+    except KeyboardInterrupt:
+        click.echo("interrupted: what was read is kept, and the same command goes on", err=True)
+        return Exit.INTERRUPTED
     for line in notes(mined):
         click.echo(line, err=True)
     if not mined.files:

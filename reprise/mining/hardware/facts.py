@@ -39,7 +39,7 @@ _MAX_STEPS = 40
 """How many definitions one value may go through, in a header whose names refer to each other."""
 
 
-LARGEST = 1 << 100
+LARGEST = 1 << 80
 """Larger numbers are mistakes: all storage on earth has some 2**77 bits."""
 
 

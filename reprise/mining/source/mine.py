@@ -27,7 +27,7 @@ from reprise.mining.source.write import written
 if TYPE_CHECKING:
     from reprise.mining.source.sites import Miner
 
-_SAVE_EVERY = 5.0
+_SAVE_EVERY = 2.0
 """Seconds of work that are lost at most when the process is killed."""
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None]]]
