@@ -96,10 +96,11 @@ def runs_graphs(op: str) -> bool:
 
 @cache
 def domain_version(domain: str) -> int:
-    """The newest version of a domain other than ONNX's main one."""
+    """The newest version of a domain other than ONNX's main one; 1 of somebody's own."""
     from onnx import defs
 
-    return max(s.since_version for s in defs.get_all_schemas_with_history() if s.domain == domain)
+    schemas = defs.get_all_schemas_with_history()
+    return max((s.since_version for s in schemas if s.domain == domain), default=1)
 
 
 def opset_of(ops: Sequence[str], usual: int = USUAL_OPSET) -> int:
