@@ -78,9 +78,10 @@ def mine_docs(
     if save_docs is not None and paths:
         raise click.UsageError("--save-docs is for documents that are made: give no PATHS")
     documentation = read(paths, None if kind is None else Form(kind), save_docs)
-    show_diagnostics(documentation.diagnostics[: report.MOST])
-    if len(documentation.diagnostics) > report.MOST:
-        click.echo(f"… and {len(documentation.diagnostics) - report.MOST} more", err=True)
+    diagnostics, words = report.shown(documentation)
+    show_diagnostics(diagnostics)
+    for line in words:
+        click.echo(line, err=True)
     if not documentation.entries:
         return Exit.INPUT
     mined = mine(documentation, opset)

@@ -90,8 +90,8 @@ def test_a_document_of_which_nothing_can_be_read_does_not_flood_the_terminal(
     path.write_text("\n" + '### <a name="Abs"</a>**Abs-1**</a>\n' * 80)
     assert run(["mine", "docs", str(path)]) == Exit.INPUT
     shown = capsys.readouterr().err
-    assert shown.count("warning[unread-line]") == 50
-    assert "… and 30 more" in shown
+    assert 1 <= shown.count("warning[unread-line]") <= 3
+    assert "… and 77 more" in shown and "the layout is neither" in shown
 
 
 def test_the_comparison_for_tools(capsys: pytest.CaptureFixture[str]) -> None:
