@@ -192,6 +192,8 @@ class WitnessFinder:
     ) -> Iterator[core.Literal]:
         for literal in body:
             rules = self.by_head.get(literal.relation) if isinstance(literal, core.Atom) else None
+            if isinstance(literal, core.Atom) and literal.relation == "varies":
+                rules = None  # of most programs it holds, and sources are chosen by it
             if rules is None or not isinstance(literal, core.Atom) or literal.negated:
                 yield literal
                 continue
@@ -519,7 +521,7 @@ class _Attempt:
         )
         self.bound[name] = node.id
         for place, tensor_name in self.goal.outputs.get(name, ()):
-            j = self.rng.randrange(len(node.outputs))
+            j = self.rng.randrange(max(len(node.outputs), 1))
             if isinstance(place, core.Const) and isinstance(place.value, int):
                 j = place.value
             result = node.outputs[j] if j < len(node.outputs) else None
