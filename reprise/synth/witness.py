@@ -190,11 +190,15 @@ class WitnessFinder:
         fresh: Iterator[int],
         depth: int,
     ) -> Iterator[core.Literal]:
+        body = list(body)
+        made = {a.terms[2] for a in body if isinstance(a, core.Atom) and a.relation == "output"}
         for literal in body:
             rules = self.by_head.get(literal.relation) if isinstance(literal, core.Atom) else None
-            if isinstance(literal, core.Atom) and literal.relation == "varies":
-                rules = None  # of most programs it holds, and sources are chosen by it
             if rules is None or not isinstance(literal, core.Atom) or literal.negated:
+                yield literal
+                continue
+            if literal.relation == "varies" and literal.terms[0] in made:
+                # It holds of most results, unless all sources are stored.
                 yield literal
                 continue
             flat = [r for r in rules if literal.relation not in core.relations_in(r.body)]
