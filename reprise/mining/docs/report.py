@@ -35,7 +35,7 @@ def shown(documentation: Documentation) -> tuple[list[Diagnostic], list[str]]:
     if left:
         words.append(f"… and {left} more, most of them alike")
     damaged = sum(bool(e.damaged) for e in documentation.entries)
-    if documentation.diagnostics and 2 * damaged >= len(documentation.entries):
+    if left and 2 * damaged >= len(documentation.entries):
         words.append(
             "most of it could not be read: the layout is neither that of `Operators.md` and "
             "`Changelog.md` as ONNX writes them now, nor that of the pages on onnx.ai"
