@@ -13,7 +13,6 @@ import click
 from reprise.cli.hardware import device_option, hardware_option
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, show_json, text_or_json
-from reprise.cli.refusal import Refusal as Refused
 from reprise.lang.display import printable
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def instrument(
             if not diff and copy is not None:
                 failures = write(source, copy, made, lambda n: tell(f"{n} files copied"))
     except InstrumentError as error:
-        raise Refused(str(error)) from error
+        raise click.ClickException(str(error)) from error
 
     if form == "json":
         show_json({**report(made), "not_copied": failures})

@@ -16,7 +16,6 @@ from reprise.cli.output import (
     text_or_json,
     write_output,
 )
-from reprise.cli.refusal import Refusal
 
 
 @click.command(short_help="Read hardware specifications into facts and constraints.")
@@ -63,7 +62,7 @@ def hardware(
         formats = load_formats(folders)
         chosen = named(formats, name) if name else None
     except FormatError as error:
-        raise Refusal(str(error)) from error
+        raise click.ClickException(str(error)) from error
     if list_formats and form == "json":
         show_json([{"name": f.name, "title": f.title, "files": list(f.files)} for f in formats])
         return Exit.OK
@@ -85,7 +84,7 @@ def hardware(
             said = counted(len(mined.facts), "fact"), counted(len(mined.targets), "target")
             click.echo(f"{said[0]} about {said[1]} written to {output}", err=form == "json")
     elif not mined.diagnostics:
-        raise Refusal("no hardware specification among these files")
+        raise click.ClickException("no hardware specification among these files")
     if form == "json":
         show_json(as_json(mined))
     failed = any(d.severity is Severity.ERROR for d in mined.diagnostics)

@@ -8,7 +8,6 @@ import click
 
 from reprise.cli.main import Exit
 from reprise.cli.output import counted, counting, show_table
-from reprise.cli.refusal import Refusal
 
 
 @click.command(short_help="Start an extractor for another compiler.")
@@ -52,7 +51,7 @@ def new(name: str, checkout: Path | None, folder: Path) -> int:
                 found = suggest(where.files, tell)
         path, _ = scaffold(name, folder, where, found)
     except ScaffoldError as error:
-        raise Refusal(str(error)) from error
+        raise click.ClickException(str(error)) from error
     if found is not None and where is not None:
         rows = [
             [s.keyword_set, s.name, str(s.count), s.places[0], s.why if s.sure else f"? {s.why}"]

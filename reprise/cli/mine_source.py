@@ -16,7 +16,6 @@ from reprise.cli.output import (
     text_or_json,
     write_output,
 )
-from reprise.cli.refusal import Refusal
 
 _PATHS = click.Path(exists=True, path_type=Path)
 
@@ -100,7 +99,7 @@ def source(
     for line in notes(mined):
         click.echo(line, err=True)
     if not mined.files:
-        raise Refusal(nothing_asked_for(checkout, extractor))
+        raise click.ClickException(nothing_asked_for(checkout, extractor))
     if output is not None:
         write_output(output, mined.text, [checkout / path for path in mined.files])
     elif form == "text":
