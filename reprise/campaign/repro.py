@@ -32,6 +32,18 @@ INPUT_BYTES = 4_000
 PROGRAM_LINES = 60
 
 _SECONDS = 120
+"""How long a script waits for what does not end."""
+ELSEWHERE = f"""
+if sys.argv[1:] != ["--inside"]:  # the failure ends the process that it happens in
+    command = [sys.executable, os.path.abspath(__file__), "--inside"]
+    try:
+        code = subprocess.run(command, timeout={_SECONDS}).returncode
+    except subprocess.TimeoutExpired:
+        code = "no end within {_SECONDS} s"
+    print("no failure" if code == 0 else f"FAILS: exit code {{code}}")
+    sys.exit(0 if code == 0 else 1)
+""".strip("\n")
+"""The part of a script that runs the rest of it in a process of its own."""
 _ENDS_PROCESS = frozenset({Ended.DIED, Ended.HANG, Ended.MEMORY, Ended.GARBAGE})
 
 
@@ -55,7 +67,7 @@ def repro(record: Record, exhibit: Exhibit, info: RunInfo, target: Target) -> st
     if "INPUTS" in parts[0].replace("INPUTS = ", ""):  # not where compiling is enough
         parts.append(_inputs(exhibit.inputs))
     if ends:
-        parts.append(_elsewhere())
+        parts.append(ELSEWHERE)
     parts.append(f'print({call.versions}, "| numpy", np.__version__, "| Python", PYTHON)')
     if record.verdict is Verdict.WRONG_RESULT:
         parts += [_COMPARE.strip("\n") + "\n", _wrong(target, exhibit)]
@@ -364,16 +376,3 @@ except Exception as error:
     sys.exit(1)
 print("{shown}: no failure")
 '''.strip("\n")
-
-
-def _elsewhere() -> str:
-    return f"""
-if sys.argv[1:] != ["--inside"]:  # the failure ends the process that it happens in
-    command = [sys.executable, os.path.abspath(__file__), "--inside"]
-    try:
-        code = subprocess.run(command, timeout={_SECONDS}).returncode
-    except subprocess.TimeoutExpired:
-        code = "no end within {_SECONDS} s"
-    print("no failure" if code == 0 else f"FAILS: exit code {{code}}")
-    sys.exit(0 if code == 0 else 1)
-""".strip("\n")

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reprise.campaign.bench import Examination
+from reprise.campaign.repro import ELSEWHERE
 from reprise.einsum.data import Array, materialise
 from reprise.einsum.json_form import dumps, to_json
 from reprise.einsum.kernel import Kernel
@@ -24,8 +25,6 @@ from reprise.einsum.testing import KernelTest
 from reprise.einsum.translate.script import Translator, function, preamble
 from reprise.targets.interface import Ended
 
-SECONDS = 120
-"""How long a reproducer waits for a kernel that hangs."""
 _OWN = frozenset(sys.stdlib_module_names)
 
 
@@ -67,7 +66,7 @@ def reproducer(kernels: Sequence[Kernel], examination: Examination, translator: 
         f"{comments}{own}\n{preamble(translator)}",
         function(translator, "kernel", kernels),
         f"EXPECTED = [  # each kernel's output by numpy, and how far from it is right\n{rows}]\n",
-        _ELSEWHERE if ends else "",
+        ELSEWHERE if ends else "",
         _versions(translator),
         _CHECK,
     ]
@@ -140,16 +139,3 @@ for number, (expected, bound) in enumerate(EXPECTED):
     print(f"kernel {number}:", found[-1] or "as expected")
 sys.exit(1 if any(found) else 0)
 '''
-
-_ELSEWHERE = f"""
-if sys.argv[1:] != ["--inside"]:  # the failure ends the process that it happens in
-    command = [sys.executable, os.path.abspath(__file__), "--inside"]
-    try:
-        code = subprocess.run(command, timeout={SECONDS}).returncode
-    except subprocess.TimeoutExpired:
-        code = "no end within {SECONDS} s"
-    if code == 2:
-        sys.exit(2)
-    print("no failure" if code == 0 else f"FAILS: exit code {{code}}")
-    sys.exit(0 if code == 0 else 1)
-"""
