@@ -25,7 +25,7 @@ from reprise.xcheck.judge import Judgement
 from reprise.xcheck.models import Modeller
 from reprise.xcheck.passes.interface import Compiler
 from reprise.xcheck.verdict import Outcome, Verdict, outcome
-from reprise.xcheck.write import Unwritten, no_model, onnx_refuses, read_model, write
+from reprise.xcheck.write import Unwritten, onnx_refuses, parse_model, read_model, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,10 @@ def _model(path: Path, modeller: Modeller) -> bytes:
         raise UsageError(f"{path}: this is no regular file")
     if path.suffix != ".uir":
         data = path.read_bytes()
-        why = no_model(data)
-        if why is not None:
-            raise UsageError(f"{path}: {why}")
+        try:
+            parse_model(data, path)
+        except ModelError as error:
+            raise UsageError(str(error)) from error
         return data
     graph = parse_uir(read_source(path), str(path), modeller.signatures)
     try:

@@ -14,20 +14,25 @@ from reprise.lower.onnx import DEFAULT_OPSET
 from reprise.uir.graph import Attribute, Graph, Node, Tensor, TensorType
 
 
+def sources_of(graph: Graph) -> tuple[Graph, dict[str, Tensor]]:
+    """A graph with the sources of another and no nodes yet, and its tensors by name."""
+    made = Graph(graph.name, dict(graph.opsets))
+    tensors = {
+        tensor.name: made.add_input(tensor.name, tensor.type)
+        if tensor.value is None
+        else made.add_initializer(tensor.name, tensor.type, tensor.value)
+        for tensor in graph.tensors
+        if tensor.producer is None
+    }
+    return made, tensors
+
+
 def as_written(graph: Graph) -> Graph:
     """The graph with stored tensors as operands where attributes stand for them."""
     steps = {node.name: step for node in graph.nodes if (step := _step(graph, node)) is not None}
     if not steps:
         return graph
-    made = Graph(graph.name, dict(graph.opsets))
-    tensors: dict[str, Tensor] = {}
-    for tensor in graph.tensors:
-        if tensor.producer is None:
-            tensors[tensor.name] = (
-                made.add_input(tensor.name, tensor.type)
-                if tensor.value is None
-                else made.add_initializer(tensor.name, tensor.type, tensor.value)
-            )
+    made, tensors = sources_of(graph)
     for node in graph.nodes:
         operands = [None if t is None else tensors[t.name] for t in node.inputs]
         attributes = dict(node.attributes)

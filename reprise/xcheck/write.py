@@ -15,6 +15,7 @@ from reprise.facts.onnx_types import encode
 from reprise.lower.onnx import DEFAULT_OPSET, to_onnx
 from reprise.lower.onnx.support import unsupported
 from reprise.uir.graph import Graph, Node, Role
+from reprise.xcheck.stored import sources_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -79,30 +80,26 @@ def onnx_refuses(model: bytes) -> str | None:
     return None
 
 
-def no_model(data: bytes) -> str | None:
-    """Why bytes are no ONNX model at all, whatever a compiler says of them."""
+def parse_model(data: bytes, where: Path) -> ModelProto:
+    """A serialised model. Raises ModelError, which names ``where`` it is, for what is no ONNX
+    model at all, whatever a compiler says of it."""
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from onnx import ModelProto
 
     try:
-        has_graph = ModelProto.FromString(data).HasField("graph")
+        proto: ModelProto = ModelProto.FromString(data)
     except DecodeError as error:
-        return f"not an ONNX model: {error}"
-    return None if has_graph else "not an ONNX model: it has no graph"
+        raise ModelError(where, f"not an ONNX model: {error}") from error
+    if not proto.HasField("graph"):
+        raise ModelError(where, "not an ONNX model: it has no graph")
+    return proto
 
 
 def read_model(model: bytes, where: Path = Path("model.onnx")) -> Graph:
     """The graph in a serialised model. Raises ModelError, which names ``where`` it is."""
-    from google.protobuf.message import DecodeError
-    from onnx import ModelProto
-
     from reprise.facts.onnx_import import Limits, import_model
 
-    try:
-        proto = ModelProto.FromString(model)
-    except DecodeError as error:
-        raise ModelError(where, f"not an ONNX model: {error}") from error
-    return import_model(proto, where, Limits())
+    return import_model(parse_model(model, where), where, Limits())
 
 
 def _operands(node: Node) -> list[str]:
@@ -124,16 +121,7 @@ def _lowered(graph: Graph) -> ModelProto:
 
 def _with_attributes(valid: Graph, graph: Graph) -> Graph:
     """The valid graph with the other's attributes."""
-    made = Graph(valid.name, dict(valid.opsets))
-    tensors = {}
-    for tensor in valid.tensors:
-        if tensor.producer is None:
-            same = made.add_initializer if tensor.value is not None else None
-            tensors[tensor.name] = (
-                made.add_input(tensor.name, tensor.type)
-                if same is None
-                else same(tensor.name, tensor.type, tensor.value)
-            )
+    made, tensors = sources_of(valid)
     for node, other in zip(valid.nodes, graph.nodes, strict=True):
         copy = made.add_node(
             node.op,
