@@ -41,12 +41,16 @@ _PREDICATE = re.compile(r"[a-z][A-Za-z0-9_]*\Z")
 
 
 def to_clingo(program: Program, facts: Mapping[str, Iterable[Row]] | None = None) -> str:
-    """A clingo program whose only stable model holds what ``program`` derives from ``facts``."""
-    lines = [_Writer(rule, program.relations).rule() for rule in program.rules]
+    """A clingo program whose only stable model holds what ``program`` derives from ``facts``.
+    Raises UnsupportedError."""
+    text, refused = to_clingo_in_part(program)
+    if refused:
+        raise refused[0]
+    lines = []
     for name, rows in (facts or {}).items():
         relation = program.relations[name]
         lines += [f"{predicate(name)}{_row(row, relation)}." for row in rows]
-    return "".join(f"{line}\n" for line in lines)
+    return text + "".join(f"{line}\n" for line in lines)
 
 
 def to_clingo_in_part(program: Program) -> tuple[str, list[UnsupportedError]]:
