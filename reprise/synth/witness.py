@@ -194,11 +194,13 @@ class WitnessFinder:
         made = {a.terms[2] for a in body if isinstance(a, core.Atom) and a.relation == "output"}
         for literal in body:
             rules = self.by_head.get(literal.relation) if isinstance(literal, core.Atom) else None
-            if rules is None or not isinstance(literal, core.Atom) or literal.negated:
-                yield literal
-                continue
-            if literal.relation == "varies" and literal.terms[0] in made:
+            if (
+                rules is None
+                or not isinstance(literal, core.Atom)
+                or literal.negated
                 # It holds of most results, unless all sources are stored.
+                or (literal.relation == "varies" and literal.terms[0] in made)
+            ):
                 yield literal
                 continue
             flat = [r for r in rules if literal.relation not in core.relations_in(r.body)]
