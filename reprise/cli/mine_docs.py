@@ -10,7 +10,7 @@ from reprise.cli.main import Exit
 from reprise.cli.output import (
     counted,
     output_option,
-    show_diagnostics,
+    show_few,
     show_json,
     show_table,
     text_or_json,
@@ -78,10 +78,9 @@ def mine_docs(
     if save_docs is not None and paths:
         raise click.UsageError("--save-docs is for documents that are made: give no PATHS")
     documentation = read(paths, None if kind is None else Form(kind), save_docs)
-    diagnostics, words = report.shown(documentation)
-    show_diagnostics(diagnostics)
-    for line in words:
-        click.echo(line, err=True)
+    show_few(documentation.diagnostics)
+    if report.unknown_layout(documentation):
+        click.echo(report.UNKNOWN_LAYOUT, err=True)
     if not documentation.entries:
         return Exit.INPUT
     mined = mine(documentation, opset)

@@ -10,7 +10,7 @@ from reprise.cli.main import Exit
 from reprise.cli.output import (
     counted,
     output_option,
-    show_diagnostics,
+    show_few,
     show_json,
     show_table,
     text_or_json,
@@ -72,7 +72,7 @@ def hardware(
     if not specs:
         raise click.UsageError("Missing argument 'SPEC...'.")
     mined = mine_specifications(specs, formats, chosen=chosen, target=device)
-    show_diagnostics(mined.diagnostics)
+    show_few(mined.diagnostics)
     if mined.facts:
         text = rules_text(mined, load_keys())
         if output is None:

@@ -105,6 +105,24 @@ def show_diagnostics(
         )
 
 
+def show_few(diagnostics: Sequence[Diagnostic]) -> None:
+    """Write diagnostics to standard error, of many that are alike the first few and where the
+    others are. For tools they are all in what ``--format json`` writes."""
+    from reprise.lang.render import render
+    from reprise.mining.alike import few
+
+    shown = few(diagnostics)
+    sources = _sources([item.diagnostic for item in shown])
+    colour = wants_colour(sys.stderr)
+    waiting = []
+    for item in shown:
+        waiting.append(item.diagnostic)
+        if item.after or item is shown[-1]:
+            text = render(waiting, sources, colour) + "".join(f"{line}\n" for line in item.after)
+            print(text, end="", file=sys.stderr)
+            waiting = []
+
+
 def _sources(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
     """The text of every file that a diagnostic points into."""
     from reprise.lang.source import source_for_messages

@@ -6,41 +6,26 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reprise.lang.diagnostics import Diagnostic
 from reprise.lang.display import counted
+from reprise.mining.alike import ALIKE
 from reprise.mining.docs.agreement import Agreement, Kind
 from reprise.mining.docs.mining import Mined, in_uir
 from reprise.mining.docs.model import Documentation
 
 Row = Sequence[str]
 
-MOST = 50
-"""Diagnostics that are shown: a document in a layout of its own has one for every line."""
-ALIKE = 3
-"""Of those that say the same of other lines."""
+UNKNOWN_LAYOUT = (
+    "most of it could not be read: the layout is neither that of `Operators.md` and "
+    "`Changelog.md` as ONNX writes them now, nor that of the pages on onnx.ai"
+)
 
 
-def shown(documentation: Documentation) -> tuple[list[Diagnostic], list[str]]:
-    """What is said of what could not be read: the first few diagnostics of each kind, and in words
-    how many more there are and whether the layout as a whole is none that is known."""
-    each: Counter[tuple[str, str]] = Counter()
-    kept: list[Diagnostic] = []
-    for diagnostic in documentation.diagnostics:
-        kind = diagnostic.code, diagnostic.message
-        each[kind] += 1
-        if each[kind] <= ALIKE and len(kept) < MOST:
-            kept.append(diagnostic)
-    words = []
-    left = len(documentation.diagnostics) - len(kept)
-    if left:
-        words.append(f"… and {left} more, most of them alike")
+def unknown_layout(documentation: Documentation) -> bool:
+    """Whether what could not be read is so much that the layout must be another one: more is wrong
+    than the few lines that are shown whole, and half of the versions are not whole."""
     damaged = sum(bool(e.damaged) for e in documentation.entries)
-    if left and 2 * damaged >= len(documentation.entries):
-        words.append(
-            "most of it could not be read: the layout is neither that of `Operators.md` and "
-            "`Changelog.md` as ONNX writes them now, nor that of the pages on onnx.ai"
-        )
-    return kept, words
+    enough = len(documentation.diagnostics) > ALIKE + 1
+    return enough and 2 * damaged >= len(documentation.entries)
 
 
 def summary(mined: Mined) -> Iterator[str]:

@@ -91,7 +91,7 @@ def test_a_document_of_which_nothing_can_be_read_does_not_flood_the_terminal(
     assert run(["mine", "docs", str(path)]) == Exit.INPUT
     shown = capsys.readouterr().err
     assert 1 <= shown.count("warning[unread-line]") <= 3
-    assert "… and 77 more" in shown and "the layout is neither" in shown
+    assert "… and 77 more like it (lines 5, 6, " in shown and "the layout is neither" in shown
 
 
 def test_the_comparison_for_tools(capsys: pytest.CaptureFixture[str]) -> None:
