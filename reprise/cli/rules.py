@@ -91,6 +91,7 @@ def lint(paths: tuple[Path, ...], form: str) -> int:
     from reprise.lang.diagnostics import RulesError, Severity
     from reprise.lang.lint import lint_rules
     from reprise.lang.ruleset import load_rules, load_text, rule_files
+    from reprise.patterns.never import typed_clash
     from reprise.patterns.testing import case_problems
 
     files: list[Path] = []
@@ -102,7 +103,7 @@ def lint(paths: tuple[Path, ...], form: str) -> int:
             loaded = load_text(given[INPUT], INPUT)
         else:
             loaded = load_rules(files)
-        diagnostics = lint_rules(loaded, case_problems(loaded))
+        diagnostics = lint_rules(loaded, case_problems(loaded), [typed_clash(loaded)])
     except RulesError as error:
         diagnostics = error.diagnostics
     errors = sum(d.severity is Severity.ERROR for d in diagnostics)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from reprise.facts.onnx_values import shortest, text_of
 from reprise.lang.dtypes import DTYPES
+from reprise.lang.overloads import ANY, Overload
+from reprise.lang.spelling import onnx_names
 from reprise.uir.graph import Attribute
 
 if TYPE_CHECKING:
@@ -77,6 +79,11 @@ def _like(type_: str, schema: OpSchema) -> int | str | None:
     for i, formal in enumerate(schema.inputs):
         if formal.type_str == type_ and not type_.startswith("seq"):
             return i
+    return _dtype(type_)
+
+
+def _dtype(type_: str) -> str | None:
+    """The element type of ``tensor(…)``; None for what is no tensor, or of a type unknown here."""
     concrete = re.fullmatch(r"tensor\((\w+)\)", type_)
     if concrete is None:
         return None
@@ -100,3 +107,55 @@ def _default(attribute: AttributeProto) -> Attribute | None:
             return tuple(text_of(value) for value in attribute.strings)
         case _:
             return None
+
+
+def overloads(op: str, signature: Overload) -> tuple[Overload, ...]:
+    """How ONNX types the operators that become UIR's ``op``, one overload for each version of each;
+    attributes tied to a port in the ``signature`` are tied to it here, too."""
+    names = onnx_names(op)
+    return tuple(
+        _overload(schema, signature)
+        for schema in (_history() if names else ())
+        if schema.name in names
+    )
+
+
+@lru_cache(maxsize=1)
+def _history() -> list[OpSchema]:
+    """Every version of every operator of ONNX's own domain."""
+    from onnx import defs
+
+    return [schema for schema in defs.get_all_schemas_with_history() if not schema.domain]
+
+
+def _overload(schema: OpSchema, signature: Overload) -> Overload:
+    types: dict[str, frozenset[str]] = {}
+    for constraint in schema.type_constraints:
+        types[constraint.type_param_str] = _dtypes(constraint.allowed_type_strs)
+
+    def variable(type_: str, alike: bool) -> str | None:
+        types.setdefault(type_, _dtypes([type_]))
+        return type_ if alike else None
+
+    inputs = tuple(variable(port.type_str, port.is_homogeneous) for port in schema.inputs)
+    outputs = tuple(variable(port.type_str, port.is_homogeneous) for port in schema.outputs)
+    tied = {
+        theirs: mine
+        for theirs, mine in (
+            *zip(signature.inputs, inputs, strict=False),
+            *zip(signature.outputs, outputs, strict=False),
+        )
+        if mine is not None
+    }
+    attributes = {
+        name: tied[theirs] for name, theirs in signature.attributes.items() if theirs in tied
+    }
+    several = schema.FormalParameterOption.Variadic
+    variadic = any(port.option == several for port in schema.inputs)
+    return Overload(inputs, outputs, types, attributes, (), variadic)
+
+
+def _dtypes(types: Sequence[str]) -> frozenset[str]:
+    """The element types of tensors among ONNX's types; of what is no tensor nothing is known."""
+    found = frozenset(filter(None, map(_dtype, types)))
+    return found or ANY

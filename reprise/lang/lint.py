@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,9 @@ from reprise.lang import ast, core
 from reprise.lang.diagnostics import Diagnostic, RulesError, Severity, Span
 from reprise.lang.never import clash
 from reprise.lang.ruleset import RuleSet, load_rules
+
+Look = Callable[[core.Rule], Diagnostic | None]
+"""Says what makes a body impossible, or None if it sees nothing."""
 
 
 def lint(paths: Sequence[Path]) -> list[Diagnostic]:
@@ -22,12 +25,15 @@ def lint(paths: Sequence[Path]) -> list[Diagnostic]:
     return lint_rules(load_rules(paths))
 
 
-def lint_rules(rules: RuleSet, also: Iterable[Diagnostic] = ()) -> list[Diagnostic]:
+def lint_rules(
+    rules: RuleSet, also: Iterable[Diagnostic] = (), looks: Sequence[Look] = ()
+) -> list[Diagnostic]:
     """All diagnostics for the files of ``rules`` that were asked for, ``also`` among them.
 
-    Raises RulesError, with all of them, if one is an error.
+    ``looks`` are further ways to see that a body can never hold. Raises RulesError, with all
+    diagnostics, if one is an error.
     """
-    found = [*rules.warnings, *_clashes(rules), *also]
+    found = [*rules.warnings, *_clashes(rules, (clash, *looks)), *also]
     tested = {test.subject.text for test in rules.tests}
     for file in rules.files:
         if file.path in rules.own:
@@ -44,8 +50,8 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
     return span.file, span.line, span.column
 
 
-def _clashes(rules: RuleSet) -> Iterator[Diagnostic]:
-    """Declarations of which no numbers satisfy any alternative."""
+def _clashes(rules: RuleSet, looks: Sequence[Look]) -> Iterator[Diagnostic]:
+    """Declarations of which nothing satisfies any alternative."""
     by_name: dict[str, list[core.Rule]] = {}
     for rule in rules.program.rules:
         if rule.span is not None and rule.span.file in rules.own:
@@ -53,7 +59,7 @@ def _clashes(rules: RuleSet) -> Iterator[Diagnostic]:
     for alternatives in by_name.values():
         told: list[Diagnostic] = []
         for rule in alternatives:
-            found = clash(rule)
+            found = next((why for look in looks if (why := look(rule)) is not None), None)
             if found is None:
                 break
             told.append(found)

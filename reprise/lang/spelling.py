@@ -42,6 +42,21 @@ def _spellings() -> dict[str, tuple[str, ...]]:
     }
 
 
+@lru_cache(maxsize=1)
+def _onnx_names() -> dict[str, frozenset[str]]:
+    tables = tomllib.loads(data_path("rules/ops/spellings.toml").read_text())
+    found: dict[str, set[str]] = {}
+    for word, names in tables["onnx"].items():
+        for name in names:
+            found.setdefault(name, set()).add(word)
+    return {name: frozenset(words) for name, words in found.items()}
+
+
+def onnx_names(operator: str) -> frozenset[str]:
+    """What ONNX calls the operators that become UIR's ``operator``."""
+    return _onnx_names().get(operator, frozenset())
+
+
 def operators_meant(word: str, operators: Container[str] | None = None) -> list[str]:
     """The operators (None: of those that ship) that another system calls ``word``: ``Relu``,
     ``onnx.Relu`` or ``addmm``."""
