@@ -19,6 +19,9 @@ from reprise.lang.spelling import did_you_mean
 
 RELATION = "hw"
 
+_NAMED = 8
+"""How many devices a message names: a registry of targets describes hundreds."""
+
 
 class DeviceError(Exception):
     """A device that is not described, or in two ways; for people."""
@@ -59,17 +62,34 @@ def choose_device(rules: RuleSet, name: str | None) -> str | None:
     contradicts itself."""
     described = devices(rules)
     if name is None and len(described) > 1:
-        raise DeviceError(f"say which device: --device {' or '.join(described)}")
+        raise DeviceError(f"say which device: --device {_listed(described, ' or ')}")
     if name is None:
         return described[0] if described else None
     if name not in described:
-        known = f"there are {', '.join(described)}" if described else "none is described"
-        hint = did_you_mean(name, described)
         raise DeviceError(
-            f"no device is called `{name}`: {f'{hint} ' if hint else ''}{known} "
+            f"no device is called `{name}`: {_near(name, described)} "
             "(--hardware FILE.rules describes others)"
         )
     return name
+
+
+def _near(name: str, described: list[str]) -> str:
+    """The devices that ``name`` may mean, and which there are."""
+    known = f"there are {_listed(described, ', ')}" if described else "none is described"
+    # Nobody types `nvidia/nvidia-a100` from memory: a part of a name finds those that have it.
+    part = [device for device in described if name and name.lower() in device.lower()]
+    if part and len(described) > _NAMED:
+        return f"{_listed(part, ', ')} {'have' if len(part) > 1 else 'has'} it in the name; {known}"
+    hint = did_you_mean(name, described)
+    return f"{hint} {known}" if hint else known
+
+
+def _listed(names: list[str], between: str) -> str:
+    """The first few of the names, and of many how many more there are and where."""
+    if len(names) <= _NAMED:
+        return between.join(names)
+    more = len(names) - _NAMED
+    return f"{between.join(names[:_NAMED])}{between}{more} more (the `hw(NAME, …)` facts name all)"
 
 
 def values_of(rules: RuleSet, name: str) -> dict[str, core.Value]:

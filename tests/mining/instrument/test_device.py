@@ -53,6 +53,20 @@ def test_of_several_targets_one_must_be_named(tmp_path: Path) -> None:
         device_values(both, "toaster", [])
 
 
+def test_of_hundreds_of_devices_a_message_names_a_few_and_those_that_are_near(
+    tmp_path: Path,
+) -> None:
+    many = [f'hw("maker/{kind}-{n}", array_rows, 8).' for kind in ("gpu", "npu") for n in range(99)]
+    described = facts(tmp_path, "\n".join(many))
+    with pytest.raises(DeviceError, match="maker/gpu-0 or .* or 190 more") as told:
+        device_values(described, None, [])
+    assert len(str(told.value)) < 250
+    with pytest.raises(DeviceError, match="`npu-77`: maker/npu-77 has it in the name; there are"):
+        device_values(described, "npu-77", [])
+    with pytest.raises(DeviceError, match="did you mean `maker/npu-77`"):
+        device_values(described, "maker/nqu-77", [])
+
+
 def test_a_value_without_a_key_is_told() -> None:
     with pytest.raises(InstrumentError, match="KEY=VALUE"):
         device_values(None, None, ["16"])
