@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reprise.data import data_path
 from reprise.lang.diagnostics import Diagnostic, RulesError, Severity
 from reprise.lang.source import read_source
 from reprise.mining.hardware.document import Place, Section, problem
@@ -113,10 +114,11 @@ def _mine_file(
     if fmt is None:
         if searched:
             return [], []
+        broken = _syntax_errors(path, text)
         names = ", ".join(f.name for f in formats)
         what = "is empty" if not text.strip() else "has no mark of any known format"
         hint = f"formats: {names}; say which one with --as"
-        return [], [problem("spec-unknown-format", f"this file {what}", whole, hint=hint)]
+        return [], [*broken, problem("spec-unknown-format", f"this file {what}", whole, hint=hint)]
     document, wrong = read_document(path, fmt, text)
     complete = not any(d.severity is Severity.ERROR for d in wrong)
     devices, told = devices_in(document, fmt, keys, target, complete=complete)
@@ -125,6 +127,18 @@ def _mine_file(
     if wrong and not any(device.facts for device in devices):
         return [], wrong  # what an incomplete text lacks needs no telling
     return devices, [*wrong, *told]
+
+
+def _syntax_errors(path: Path, text: str) -> list[Diagnostic]:
+    """What is wrong with the syntax of a file that no format knows, if its name or its first
+    character says which syntax that is: a mistake there may be why nothing was recognised."""
+    start = text.lstrip()[:1]
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return read_yaml(text, str(path), path.stem)[1]
+    if start and (path.suffix.lower() == ".json" or start in "{["):
+        grammar = data_path("grammars/hardware/json.lark")
+        return read_with_grammar(text, str(path), path.stem, grammar)[1]
+    return []
 
 
 def _together(devices: Sequence[Device]) -> tuple[list[HardwareFact], list[Diagnostic]]:

@@ -100,7 +100,23 @@ def test_a_pointer_of_git_lfs_is_called_what_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", '{"foo": 1}', "\x00"])
 def test_a_file_of_no_known_format(tmp_path: Path, text: str) -> None:
-    assert told(mine(tmp_path, text)) == [("spec-unknown-format", 1)]
+    assert told(mine(tmp_path, text, "spec.txt")) == [("spec-unknown-format", 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("spec.json", '{\n  "rows": 16,\n  "cols" 16\n}', "3:10"),
+        ("spec.yaml", "chip:\n  rows: [16\n  cols: 16\n", "3:7"),
+        ("spec.cfg", '{"rows": ]}', "1:10"),
+    ],
+)
+def test_of_a_file_of_no_known_format_a_mistake_in_its_syntax_is_told_too(
+    tmp_path: Path, name: str, text: str, place: str
+) -> None:
+    syntax, unknown = mine(tmp_path, text, name).diagnostics
+    assert (syntax.code, str(syntax.span)) == ("spec-syntax", f"{tmp_path / name}:{place}")
+    assert unknown.code == "spec-unknown-format"
 
 
 @pytest.mark.timeout(20)
