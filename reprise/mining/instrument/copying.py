@@ -7,6 +7,8 @@ whose bytes differ are written: what was built in the copy stays up to date.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reprise.cache import write_whole
 from reprise.mining.instrument.edits import remove
 from reprise.mining.instrument.errors import InstrumentError
 
@@ -138,28 +141,58 @@ def write_copy(
     watch: Callable[[int], None] = lambda files: None,
 ) -> list[str]:
     """Make or renew the copy: ``written`` files with these bytes, all others as in the checkout.
-    Returns what could not be copied, with the reason. ``watch`` is told the number of files."""
+    Returns what could not be copied, with the reason. ``watch`` is told the number of files.
+    Raises InstrumentError where the disk is full: what was copied stays, and the next run goes
+    on from there."""
     before = read_manifest(copy) or Manifest()
     copy.mkdir(parents=True, exist_ok=True)
     # First, so that a copy that was interrupted is still known as ours.
-    (copy / MANIFEST).write_text(Manifest(recorders=before.recorders).text(), encoding="utf-8")
+    _write_manifest(copy, Manifest(recorders=before.recorders))
     for relative in set(before.recorders) - set(manifest.recorders):
         (copy / relative).unlink(missing_ok=True)
     failures = []
     for files, entry in enumerate(checkout.entries(), 1):
         relative = checkout.relative(entry.path)
         try:
-            if relative in written:
-                _write(copy / relative, written[relative], Path(entry.path))
-            else:
-                _take(checkout, relative, entry, copy)
+            with _room(copy, relative):
+                if relative in written:
+                    _write(copy / relative, written[relative], Path(entry.path))
+                else:
+                    _take(checkout, relative, entry, copy)
         except OSError as error:
             failures.append(f"{relative}: {error.strerror or error}")
         watch(files)
     for relative in manifest.recorders:
-        _write(copy / relative, written[relative], None)
-    (copy / MANIFEST).write_text(manifest.text(), encoding="utf-8")
+        with _room(copy, relative):
+            _write(copy / relative, written[relative], None)
+    _write_manifest(copy, manifest)
     return failures
+
+
+def _write_manifest(copy: Path, manifest: Manifest) -> None:
+    """All of it or nothing: half of one would make the copy nobody's."""
+    with _room(copy, MANIFEST):
+        write_whole(copy / MANIFEST, manifest.text().encode())
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@contextlib.contextmanager
+def _room(copy: Path, relative: str) -> Iterator[None]:
+    """Where there is no room for a file, no more of them is tried: half a file does not stay."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        if relative != MANIFEST and (copy / relative).is_file():
+            (copy / relative).unlink()
+        reason = (error.strerror or str(error)).lower()
+        raise InstrumentError(
+            f"cannot write {copy / relative}: {reason}. The copy in {copy} is not whole: make room "
+            "and run this again, which goes on from there, or delete it"
+        ) from error
 
 
 def _take(checkout: Checkout, relative: str, entry: os.DirEntry[str], copy: Path) -> None:

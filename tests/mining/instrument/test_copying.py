@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -150,6 +151,28 @@ def test_what_cannot_be_read_is_told_and_the_rest_copied(workshop: Workshop) -> 
     failures = write(Checkout(workshop.checkout), workshop.copy, made)
     assert [failure.split(":")[0] for failure in failures] == ["pipe"]
     assert "_reprise" in workshop.text("p/a.py")
+
+
+def test_a_full_disk_is_told_with_the_file_and_the_next_run_goes_on(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop.put(FILES)
+    made = workshop.plan(RULES)
+
+    def full(path: Path, data: bytes) -> int:
+        with open(path, "wb") as file:
+            if path.name != "b.cc":
+                return file.write(data)
+            file.write(data[:5])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_bytes", full)
+        with pytest.raises(InstrumentError, match=r"copy/b\.cc: no space left .* is not whole"):
+            write(Checkout(workshop.checkout), workshop.copy, made)
+    assert not (workshop.copy / "b.cc").exists()
+    assert write(Checkout(workshop.checkout), workshop.copy, made) == []
+    assert "_reprise" in workshop.text("b.cc")
 
 
 def test_a_file_of_the_recorders_name_in_the_checkout_is_told(workshop: Workshop) -> None:
