@@ -19,7 +19,8 @@ from reprise.distill.alone import made_for
 from reprise.distill.asking import Answers, Asker, Spent
 from reprise.distill.draft import Draft
 from reprise.distill.folder import ANSWERS, REDUCED, TRIALS, check_folder, distill_into
-from reprise.distill.generalise import Effort, Generaliser, Progress, silent
+from reprise.distill.generalise.generaliser import Generaliser
+from reprise.distill.generalise.trying import Effort, Progress, silent
 from reprise.distill.onnx_model import Model
 from reprise.distill.record import Case, Distilled
 from reprise.distill.reduce import Budget, Stop

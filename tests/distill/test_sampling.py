@@ -11,7 +11,7 @@ import pytest
 
 from reprise.distill.conditions import Place, Term
 from reprise.distill.draft import Draft, draft_of
-from reprise.distill.generalise import specific
+from reprise.distill.generalise.specific import specific
 from reprise.distill.sampling import Sampling, Wish
 from reprise.distill.subject import input_values
 from reprise.lang.ruleset import load_rules, load_text
