@@ -99,7 +99,8 @@ def source(
     for line in notes(mined):
         click.echo(line, err=True)
     if not mined.files:
-        raise click.ClickException(nothing_asked_for(checkout, extractor))
+        hint = f"\n{mined.better.hint}" if mined.better is not None else ""
+        raise click.ClickException(f"{nothing_asked_for(checkout, extractor)}{hint}")
     if output is not None:
         write_output(output, mined.text, [checkout / path for path in mined.files])
     elif form == "text":

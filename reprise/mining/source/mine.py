@@ -20,8 +20,9 @@ from reprise.mining.source.derive import Derived, derive, given
 from reprise.mining.source.extractor import Extractor
 from reprise.mining.source.facts import FileFacts
 from reprise.mining.source.files import MOST_BYTES, Skipped, Source, decoded, sources
+from reprise.mining.source.fitting import HARDLY, Fit, better
 from reprise.mining.source.kept import Kept
-from reprise.mining.source.missing import Names, names_in, unseen
+from reprise.mining.source.missing import Names, names_in, searched_for, unseen
 from reprise.mining.source.write import written
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ class Read:
 @dataclass(frozen=True)
 class Mined:
     """``text``: the ``.rules`` file. ``files``: what was read, by path. ``missing``: keywords that
-    occur nowhere, with names in the checkout that are like them. ``parsed``: files read now."""
+    occur nowhere, with names in the checkout that are like them. ``better``: where hardly any
+    keyword occurs, a shipped extractor that fits. ``parsed``: files read now."""
 
     text: str
     derived: Derived
     files: Mapping[str, Read]
     missing: Mapping[str, Sequence[str]]
+    better: Fit | None = None
     skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
     parsed: int = 0
@@ -93,7 +96,9 @@ def mine(
         sizes = {
             path: Read(facts.lines, facts.errors, facts.left) for path, facts in read.files.items()
         }
-        found = Mined(text, derived, sizes, _missing(extractor, read.files, listed))
+        missing = _missing(extractor, read.files, listed)
+        fit = better(checkout, extractor) if _fits_badly(extractor, missing, sizes) else None
+        found = Mined(text, derived, sizes, missing, fit)
         if read.digests == digests:  # else files were changed meanwhile
             kept.keep_result(key, found)
     seconds = time.perf_counter() - started
@@ -199,6 +204,13 @@ def _facts(
 
 def _silent(done: int) -> None:
     """Where nobody asks for progress."""
+
+
+def _fits_badly(
+    extractor: Extractor, missing: Mapping[str, object], files: Mapping[str, object]
+) -> bool:
+    """Whether there is no file that the extractor asks for, or hardly any of its keywords."""
+    return not files or len(missing) >= HARDLY * max(len(searched_for(extractor)), 1)
 
 
 def _missing(

@@ -21,19 +21,23 @@ _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,60}")
 
 
 def unseen(extractor: Extractor, files: Mapping[str, FileFacts]) -> list[str]:
-    """Keywords that no site has. Not asked of sets that other facts come from, nor of macros made
-    from others (``ICHECK_EQ``)."""
+    """Keywords that no site has."""
     seen: set[str] = set()
     for facts in files.values():
         seen.update(str(row[3]) for row in facts.rows.get("captured", ()))
         seen.update(str(row[3]) for row in facts.rows.get("mentions", ()))
-    wanted = {
+    return sorted(searched_for(extractor) - seen)
+
+
+def searched_for(extractor: Extractor) -> set[str]:
+    """The keywords that some site should have: not those of sets that other facts come from, nor
+    macros made from others (``ICHECK_EQ``)."""
+    return {
         name
         for group, names in extractor.keywords.items()
         if group not in _ELSEWHERE
         for name in names
     }
-    return sorted(wanted - seen)
 
 
 def names_in(texts: Iterable[bytes]) -> Counter[str]:

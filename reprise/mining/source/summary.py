@@ -127,6 +127,12 @@ def notes(mined: Mined) -> Iterator[str]:
     for path, facts in mined.files.items():
         if facts.left:
             yield printable(f"{path}: {counted(facts.left, 'further site')} not looked at")
+    if mined.better is not None and mined.files:
+        yield printable(
+            f"most of this extractor's keywords ({len(mined.missing)}; --format json lists them) "
+            f"occur nowhere: {mined.better.hint}"
+        )
+        return
     for keyword, near in mined.missing.items():
         if keyword in near:
             yield printable(f"keyword `{keyword}` occurs, but nowhere where it is looked for")

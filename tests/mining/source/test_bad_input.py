@@ -88,6 +88,21 @@ def test_a_keyword_that_occurs_nowhere_is_told_with_names_like_it(mined: Mine) -
     assert "keyword `round_up` occurs nowhere; there is `roundup`" in list(notes(found))
 
 
+@pytest.mark.parametrize("path", ["a.py", "src/a.py"])
+def test_for_the_wrong_extractor_the_right_one_is_named_in_place_of_every_keyword(
+    mined: Mine, path: str
+) -> None:
+    words = load_extractor("inductor").keywords
+    calls = "".join(f"{name}(x)\n" for names in words.values() for name in names)
+    found = mined({path: calls}, extractor="tvm")
+    assert found.better is not None and found.better.name == "inductor"
+    assert found.better.share == 1
+    told = [line for line in notes(found) if "keyword" in line]
+    assert len(told) == bool(found.files)
+    assert all("`--extractor inductor` fits better" in line for line in told)
+    assert mined({path: calls}, extractor="inductor").better is None
+
+
 def test_a_keyword_that_occurs_elsewhere_is_told(mined: Mine) -> None:
     found = mined({"a.py": "round_up = 3\n"}, settings=SETTINGS)
     assert "keyword `round_up` occurs, but nowhere where it is looked for" in list(notes(found))
