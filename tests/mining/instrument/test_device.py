@@ -58,7 +58,7 @@ def test_of_hundreds_of_devices_a_message_names_a_few_and_those_that_are_near(
 ) -> None:
     many = [f'hw("maker/{kind}-{n}", array_rows, 8).' for kind in ("gpu", "npu") for n in range(99)]
     described = facts(tmp_path, "\n".join(many))
-    with pytest.raises(DeviceError, match="maker/gpu-0 or .* or 190 more") as told:
+    with pytest.raises(DeviceError, match=r"maker/gpu-0 or .* or 190 more") as told:
         device_values(described, None, [])
     assert len(str(told.value)) < 250
     with pytest.raises(DeviceError, match="`npu-77`: maker/npu-77 has it in the name; there are"):
