@@ -20,7 +20,7 @@ from reprise.einsum.kernel import (
     Structure,
     Zeros,
 )
-from reprise.einsum.text import Source
+from reprise.einsum.text import EXTENT, Source
 from reprise.lang.core import Row
 from reprise.lang.diagnostics import Span
 
@@ -105,7 +105,9 @@ def _data_kinds(data: Data | None, shape: tuple[int, ...] | None) -> Iterator[st
 
 
 def facts_as_written(source: Source) -> Position:
-    """The facts of a kernel as written, each with its position.
+    """The facts of a kernel as written, each with its position: those of the kernel that the text
+    stands for, if it hangs together. What goes without saying, an extent or a dense format, is
+    where the index or the tensor is first used.
 
     Extents are those that the text gives, for indices and in shapes: there may be several.
     """
@@ -122,13 +124,30 @@ def facts_as_written(source: Source) -> Position:
         found[fact] = next(spans)
     for index, (extent, span) in source.extents.items():
         found["extent", (index, extent)] = span
-    for written in (*source.operands, source.output):
+    everywhere = (*source.operands, source.output)
+    for written in everywhere:
         declared = source.tensors.get(written.access.tensor)
-        if declared is None:
-            continue
-        for index, extent in zip(written.access.indices, declared.shape or (), strict=False):
-            found.setdefault(("extent", (index, extent)), declared.span)
-        if declared.format is not None:
-            for fact in level_facts(written.access.tensor, declared.format):
+        if declared is not None:
+            for index, extent in zip(written.access.indices, declared.shape or (), strict=False):
+                found.setdefault(("extent", (index, extent)), declared.span)
+    given = {row[0] for relation, row in found if relation == "extent"}
+    ranks: dict[str, set[int]] = {}
+    for written in everywhere:
+        ranks.setdefault(written.access.tensor, set()).add(len(written.spans))
+        for index, span in zip(written.access.indices, written.spans, strict=True):
+            if index not in given:
+                found.setdefault(("extent", (index, EXTENT)), span)
+    for written in everywhere:
+        tensor = written.access.tensor
+        declared = source.tensors.get(tensor)
+        if declared is not None and declared.format is not None:
+            for fact in level_facts(tensor, declared.format):
                 found[fact] = declared.span
+        elif len(ranks[tensor]) == 1:
+            for fact in level_facts(tensor, Format.dense(len(written.spans))):
+                found.setdefault(fact, written.span)
+        if declared is not None:
+            for fact in data_facts(tensor, declared.data, declared.shape):
+                found[fact] = declared.span
+    found["element_type", (source.dtype,)] = source.output.span
     return found
