@@ -71,7 +71,12 @@ def einsum() -> None:
 )  # fmt: skip
 @click.option("--operands", type=click.IntRange(1), metavar="N", help="At most so many operands.")
 @click.option("--terms", type=click.IntRange(1), metavar="N", help="At most so many terms.")
-@click.option("--rank", type=click.IntRange(0), metavar="N", help="At most so many indices.")
+@click.option(
+    "--rank",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Of an operand and of the output, indices at most.",
+)
 @click.option("--elements", type=click.IntRange(1), metavar="N", help="Of each tensor, at most.")
 @click.option("--iterations", type=click.IntRange(1), metavar="N", help="Of all loops, at most.")
 @text_or_json
@@ -121,65 +126,75 @@ def check(
     return Exit.FOUND if wrong else Exit.OK
 
 
+# Options of generation: what each says, and what goes without it (as in ``Options``, tested).
 _RANGES = {
-    "operands": "Operands, all terms together.",
-    "ranks": "Indices of an operand; the output has at most as many.",
-    "terms": "Terms of a kernel that has several.",
-    "extents": "Extents of indices, but for empty and unit ones.",
+    "operands": ("Operands, all terms together.", "2..3"),
+    "ranks": ("Indices of an operand; the output has at most as many.", "1..3"),
+    "terms": ("Terms of a kernel that has several.", "2"),
+    "extents": ("Extents of indices, but for empty and unit ones.", "2..5"),
 }
 _SHARES = {
-    "keep": "How often an index is in the output.",
-    "sums": "Share of kernels with several terms.",
-    "diagonals": "Share of operands with an index twice.",
-    "scalars": "Share of operands that are scalars; 0: outputs are none either.",
-    "reductions": "Share of kernels that may sum over an index of one operand.",
-    "broadcasts": "Share of further terms that may lack indices of the output.",
-    "outer-products": "Share of kernels whose operands may have no index in common.",
-    "repeated-tensors": "Share of operands that are an earlier operand's tensor.",
-    "empty": "Share of indices with extent 0.",
-    "units": "Share of indices with extent 1.",
-    "dense-outputs": "Share of outputs that are dense whatever --levels.",
-    "orders": "Share of tensors whose levels are not in the order of positions.",
-    "zeros": "Share of operands with explicit zeros.",
-    "duplicates": "Share of operands with entries that are stored twice.",
-    "unsorted": "Share of operands whose entries are listed in any order.",
+    "keep": ("How often an index is in the output.", "0.5"),
+    "sums": ("Share of kernels with several terms.", "0.1"),
+    "diagonals": ("Share of operands with an index twice.", "0.05"),
+    "scalars": ("Share of operands that are scalars; 0: outputs are none either.", "0.02"),
+    "reductions": ("Share of kernels that may sum over an index of one operand.", "0"),
+    "broadcasts": ("Share of further terms that may lack indices of the output.", "0"),
+    "outer-products": ("Share of kernels whose operands may have no index in common.", "1"),
+    "repeated-tensors": ("Share of operands that are an earlier operand's tensor.", "0.05"),
+    "empty": ("Share of indices with extent 0.", "0.01"),
+    "units": ("Share of indices with extent 1.", "0.05"),
+    "dense-outputs": ("Share of outputs that are dense whatever --levels.", "0.25"),
+    "orders": ("Share of tensors whose levels are not in the order of positions.", "0.25"),
+    "zeros": ("Share of operands with explicit zeros.", "0.1"),
+    "duplicates": ("Share of operands with entries that are stored twice.", "0.05"),
+    "unsorted": ("Share of operands whose entries are listed in any order.", "0.05"),
 }
+_NAMES = {
+    "levels": (
+        "How levels may be stored: dense, compressed, nonunique, singleton.",
+        "dense,compressed",
+    ),
+    "structures": (
+        "Where entries lie, and how often: uniform, empty, full, banded, row.",
+        "uniform=12,full=2,banded=2,row=2,empty=1",
+    ),
+    "densities": ("Densities to draw from.", "0.1,0.3,0.5,0.8"),
+    "dtypes": ("Element types: float64, float32, int64, int32.", "float64"),
+}
+_METAVARS = {"levels": "NAME,...", "structures": "NAME=N,...", "densities": "D,...",
+             "dtypes": "NAME,..."}  # fmt: skip
 _BUDGETS = {
-    "elements": "Elements of each tensor: at most N, or from N to M.",
-    "iterations": "Product of all extents: at most N, or from N to M.",
-    "entries": "Expected stored entries of all operands: at most N, or from N to M.",
-    "memory": "Bytes of all tensors together, if they were dense: at most N.",
+    "elements": ("Elements of each tensor: at most N, or from N to M.", "65536"),
+    "iterations": ("Product of all extents: at most N, or from N to M.", "1048576"),
+    "entries": ("Expected stored entries of all operands: at most N, or from N to M.", "any"),
+    "memory": ("Bytes of all tensors together, if they were dense: at most N.", "any"),
 }
 
 
 def _kernel_options(command: _Command) -> _Command:
     """Add the options that say which kernels; ``reprise.einsum.asked`` reads them."""
-    for name in reversed(_BUDGETS):
-        command = click.option(f"--{name}", metavar="N..M", help=_BUDGETS[name])(command)
-    command = click.option(
-        "--dtypes", metavar="NAME,...", help="Element types: float64, float32, int64, int32."
-    )(command)
-    command = click.option(
-        "--values", type=click.Choice(["integers", "reals"]), help="What entries are."
-    )(command)
-    command = click.option("--densities", metavar="D,...", help="Densities to draw from.")(command)
-    command = click.option(
-        "--structures", metavar="NAME=N,...",
-        help="uniform, empty, full, banded, row: where entries lie, and how often.",
-    )(command)  # fmt: skip
-    command = click.option(
-        "--levels", metavar="NAME,...",
-        help="dense, compressed, nonunique, singleton: how levels may be stored.",
-    )(command)  # fmt: skip
-    for name in reversed(_SHARES):
-        command = click.option(f"--{name}", type=click.FloatRange(0, 1), help=_SHARES[name])(
-            command
-        )
-    for name in reversed(_RANGES):
-        command = click.option(f"--{name}", metavar="N..M", help=_RANGES[name])(command)
-    return click.option("--indices", type=click.IntRange(1, 26), help="Indices to draw from.")(
-        command
-    )
+    share = click.FloatRange(0, 1)
+    letters, values = click.IntRange(1, 26), click.Choice(["integers", "reals"])
+    options = [
+        _kernel_option("indices", ("Indices to draw from.", "5"), type=letters, metavar="N"),
+        *(_kernel_option(name, said, metavar="N..M") for name, said in _RANGES.items()),
+        *(
+            _kernel_option(name, said, type=share, metavar="SHARE")
+            for name, said in _SHARES.items()
+        ),
+        *(_kernel_option(name, said, metavar=_METAVARS[name]) for name, said in _NAMES.items()),
+        _kernel_option("values", ("What entries are.", "integers"), type=values),
+        *(_kernel_option(name, said, metavar="N..M") for name, said in _BUDGETS.items()),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _kernel_option(name: str, said: tuple[str, str], **more: Any) -> Callable[[_Command], _Command]:
+    """An option, and in its help what goes without it; None, then, to who reads it."""
+    return click.option(f"--{name}", help=f"{said[0]} [default: {said[1]}]", **more)
 
 
 @einsum.command(short_help="Write kernels, one a line.")

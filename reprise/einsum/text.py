@@ -207,8 +207,13 @@ _TOKEN = re.compile(
 )
 _EINSUM = "`ij,jk->ik`"
 _STATEMENT = "`A(i,k) = B(i,j) * C(j,k)`"
+_SUM_OF_PRODUCTS = (
+    "a kernel is a sum of products of tensors; a constant is a tensor without indices: `c * B(i)`"
+)
 _TENSORA = re.compile(r"(?:[dsuq]\d+)+")
 _LEVELS = re.compile(r"[dsuq]+")
+_COMMON = {"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss", "csf": "sss"}
+"""Formats of matrices (CSF: of three indices) by the names that libraries have for them."""
 _EDITS: dict[str, tuple[Callable[..., Edit], int]] = {
     "scaled": (Scaled, 1),
     "permuted": (Permuted, 2),
@@ -385,6 +390,11 @@ class _Parser:
 
     def statement(self) -> tuple[Written, tuple[tuple[Written, ...], ...]]:
         output = self.access()
+        if self.sees("+"):
+            self.fail(
+                "expected `=`, found `+`",
+                hint="`=` sums already, over the indices that the output does not have",
+            )
         self.expect("=", f"as in {_STATEMENT}")
         terms = []
         while True:
@@ -399,7 +409,11 @@ class _Parser:
         return output, tuple(terms)
 
     def access(self) -> Written:
+        if self.next.kind == "number" or self.sees("("):
+            self.fail(f"expected a tensor, found {self.next}", hint=_SUM_OF_PRODUCTS)
         tensor = self.name("a tensor")
+        if self.sees("["):
+            self.fail("expected `(`, found `[`", hint=f"as in {_STATEMENT}")
         if tensor.text == "where":
             self.fail("expected a tensor, found `where`", tensor.span)
         indices: list[str] = []
@@ -535,10 +549,12 @@ class _Parser:
         if word.text not in [s.value for s in Structure]:
             letters = ", ".join(f"{level.letter} {level.value}" for level in Level)
             known = ", ".join(s.value for s in Structure)
+            stored = _COMMON.get(word.text.lower())
+            common = f"{word.text} is `{stored}`; " if stored else ""
             self.fail(
                 f"`{word.text}` is neither a format nor a structure of data",
                 word.span,
-                f"levels are {letters}; structures are {known}",
+                f"{common}levels are {letters}; structures are {known}",
             )
         return self.drawn(Structure(word.text))
 

@@ -63,8 +63,11 @@ class KernelRules:
             and literal.relation == "allowed"
             and isinstance(literal.terms[0], core.Const)
         }
-        doc = " ".join(self.denies[name].doc.split()).removesuffix(".")
-        said = [f"{doc[:1].lower()}{doc[1:]}"] if doc else []
+        deny = self.denies[name]
+        doc = " ".join(deny.doc.split()).removesuffix(".")
+        if doc.partition(" ")[0] not in deny.columns:  # a tensor's name keeps its capital
+            doc = f"{doc[:1].lower()}{doc[1:]}"
+        said = [doc] if doc else []
         said += [f"`--allow {what}` permits it" for what in sorted(permits)]
         return "; ".join(said) or None
 

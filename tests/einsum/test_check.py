@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from reprise.cli.einsum import gen
+from reprise.einsum.asked import read_options
 from reprise.einsum.check import check_text
 from reprise.einsum.json_form import dumps
+from reprise.einsum.options import Options
 from reprise.einsum.settings import PERMISSIONS, USUAL, Settings
 from reprise.einsum.text import parse
 from reprise.einsum.validity import Validity, load_kernel_rules
@@ -119,6 +123,16 @@ def test_options_reach_the_kernels(reprise: Run, tmp_path: Path) -> None:
             assert 2 <= len(tensor["levels"]) <= 3
 
 
+def test_what_goes_without_an_option_is_told_as_it_is() -> None:
+    asked = {}
+    for option in gen.params:
+        told = re.search(r"\[default: (.*)\]", getattr(option, "help", None) or "")
+        if told and told[1] != "any":
+            asked[option.name or ""] = option.type.convert(told[1], option, None)
+    assert set(asked) >= {"operands", "sums", "structures", "values", "iterations"}
+    assert read_options(asked) == Options()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -148,6 +162,8 @@ def test_rules_of_ones_own_hold_too(reprise: Run, tmp_path: Path) -> None:
     assert "<kernel>:1:5: error[no-k]: operand 1 has k" in bad.stderr
     made = reprise("einsum", "gen", "--count", "20", "--out", "-", "--rules", rules)
     assert made.returncode == 0 and '"k"' not in made.stdout
+    rules.write_text('/// A is the output.\ndeny a(A) "no {A}" :- output_tensor(A).\n')
+    assert "hint: A is the output" in reprise("einsum", "check", "i->i", "--rules", rules).stderr
     broken = tmp_path / "broken.rules"
     broken.write_text("deny x(\n")
     assert reprise("einsum", "gen", "--out", "-", "--rules", broken).returncode == 2
