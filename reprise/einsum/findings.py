@@ -74,12 +74,15 @@ def reproducer(kernels: Sequence[Kernel], examination: Examination, translator: 
 
 
 def _versions(translator: Translator) -> str:
-    """A line that prints the versions of what the script imports."""
+    """Lines that print the versions of what the script imports; some only their packages tell."""
     modules = ["np", *re.findall(r"^import (\w+)", translator.imports, re.M)]
     listed = ", ".join(dict.fromkeys(name for name in modules if name not in _OWN))
     return (
+        "from importlib import metadata\n\n"
         f"for module in ({listed},):\n"
-        '    print(module.__name__, getattr(module, "__version__", ""), flush=True)\n'
+        "    name, told = module.__name__, getattr(module, '__version__', '')\n"
+        "    package = metadata.packages_distributions().get(name, [name])[0]\n"
+        "    print(name, told or metadata.version(package), flush=True)\n"
     )
 
 

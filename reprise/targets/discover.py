@@ -180,7 +180,9 @@ def _file_of(name: str) -> Path:
     if name not in files:
         from reprise.lang.symbols import suggest
 
-        hint = suggest(name, files) or f"there are {', '.join(sorted(files))}"
+        alike = sorted(file for file in files if name in file.split("-"))
+        near = suggest(name, files) if len(alike) < 2 else None
+        hint = near or f"there are {', '.join(alike or sorted(files))}"
         raise TargetError(f"there is no target `{name}`: {hint}; or give a target file's path")
     return files[name]
 

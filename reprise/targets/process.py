@@ -410,6 +410,8 @@ class TargetProcess:
             return {str(name): str(version) for name, version in message["versions"].items()}
         worker.end(1.0)
         reason = f"{message.get('type')}: {message.get('message')}"
+        if message.get("type") == "ModuleNotFoundError":
+            reason += f"; `--target {target.name}@ENVIRONMENT` names where it is installed"
         raise TargetError(f"{target.name} does not work with {target.python}: {reason}")
 
     def _why_not_started(self, lost: _Lost, how: str, worker: _Worker) -> str:

@@ -81,6 +81,7 @@ def test_a_target_file_says_what_variables_its_process_needs(tmp_path: Path) -> 
         ("onnxruntime@/no/such/python", "no interpreter /no/such/python"),
         ("onnxruntime@", "no target"),
         ("", "no target"),
+        ("sparse", "there are mlir-sparse, pydata-sparse, scipy-sparse, torch-sparse"),
         ("no/such/file.py", "No such file"),
     ],
 )

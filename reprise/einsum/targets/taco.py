@@ -28,7 +28,9 @@ class Runner(KernelRunner):  # type: ignore[misc]
         if there is no such program."""
         path = shutil.which("taco")
         if path is None:
-            raise RuntimeError("there is no program taco on the PATH")
+            raise RuntimeError(
+                "there is no program taco on the PATH (docs/einsum-targets.md builds it)"
+            )
         told = subprocess.run([path, "-version"], capture_output=True, text=True).stdout
         version = re.search(r"TACO version: (\S+)", told)
         commit = re.search(r"\b([0-9a-f]{7,40})\b", told)
