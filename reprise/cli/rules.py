@@ -280,13 +280,16 @@ def show(name: str, paths: tuple[Path, ...]) -> int:
 def lower(paths: tuple[Path, ...], form: str) -> int:
     """Show the core Datalog that rules lower to, or what the engines run.
 
+    Core Datalog is a rule file again; what it uses of the library stands there as comments.
+
     Exit code: 0 written, 2 a rule is bad, or clingo cannot express one (the others are written all
     the same).
     """
     from reprise.lang.catalogue import own_program
     from reprise.lang.ruleset import load_rules, rule_files
 
-    program = own_program(load_rules(_some(rule_files(paths), paths)))
+    rules = load_rules(_some(rule_files(paths), paths))
+    program = own_program(rules)
     if form == "python":
         from reprise.datalog.database import Database
 
@@ -301,9 +304,11 @@ def lower(paths: tuple[Path, ...], form: str) -> int:
             click.echo(f"reprise: left out: {printable(str(error))}", err=True)
         return Exit.INPUT if refused else Exit.OK
     else:
-        from reprise.lang.coretext import format_program
+        from reprise.lang.catalogue import library_part, library_words
+        from reprise.lang.coretext import format_beside
 
-        click.echo(format_program(program), nl=False)
+        library = library_part(rules, program)
+        click.echo(format_beside(program, library, library_words(rules)), nl=False)
     return Exit.OK
 
 

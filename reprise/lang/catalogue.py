@@ -12,7 +12,8 @@ from pathlib import Path
 
 from reprise.lang import ast, core
 from reprise.lang.declared import Constraint, Deny, Monitor, Pattern
-from reprise.lang.diagnostics import RulesError
+from reprise.lang.diagnostics import RulesError, Span
+from reprise.lang.dtypes import DTYPES
 from reprise.lang.ruleset import RuleSet, library_files, rule_files
 
 
@@ -129,3 +130,30 @@ def own_program(rules: RuleSet) -> core.Program:
     """What the files that were asked for lower to, with what that depends on."""
     own = [name for name, decl in _named(rules.files) if decl.span.file in rules.own]
     return rules.program.restricted_to(own)
+
+
+def library_part(rules: RuleSet, program: core.Program) -> core.Program:
+    """What of ``program`` is there without being asked for: the library's relations and rules."""
+    library = {str(path) for path in library_files()} - rules.own
+
+    def shipped(span: Span | None) -> bool:
+        return span is not None and span.file in library
+
+    def known(relation: core.Relation) -> bool:
+        if relation.span is not None:
+            return shipped(relation.span)
+        defined = program.by_head.get(relation.name, [])
+        return bool(defined) and all(shipped(rule.span) for rule in defined)
+
+    return core.Program(
+        {name: relation for name, relation in program.relations.items() if known(relation)},
+        tuple(rule for rule in program.rules if shipped(rule.span)),
+    )
+
+
+def library_words(rules: RuleSet) -> frozenset[str]:
+    """The symbols that the library gives a meaning: dtypes, its operators and their attributes."""
+    library = {str(path) for path in library_files()}
+    shipped = [decl for name, decl in rules.ops.items() if decl.span.file in library]
+    names = {attribute.name.text for decl in shipped for attribute in decl.attributes}
+    return frozenset({*DTYPES, *(decl.name.text for decl in shipped), *names})

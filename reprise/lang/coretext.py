@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 
 from reprise.lang.core import (
     Aggregate,
@@ -37,10 +38,23 @@ _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _NEGATION_PRECEDENCE = 3
 
 
-def format_value(value: Value) -> str:
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How to write. ``words``: the symbols that need no quotes (None: every lowercase identifier).
+    ``bare``: a variable that occurs once is ``_``, whatever its name."""
+
+    words: Container[str] | None = None
+    bare: bool = False
+
+
+_PLAIN = _Style()
+
+
+def format_value(value: Value, style: _Style = _PLAIN) -> str:
     """One constant. A symbol that is not a plain lowercase identifier becomes a quoted string."""
     if isinstance(value, str):
-        if _PLAIN_SYMBOL.match(value) and value not in _KEYWORDS:
+        known = style.words is None or value in style.words
+        if known and _PLAIN_SYMBOL.match(value) and value not in _KEYWORDS:
             return value
         return _quoted(value)
     if isinstance(value, float):
@@ -56,11 +70,11 @@ def _quoted(text: str) -> str:
 
 
 def _format_float(value: float) -> str:
-    """A float as the grammar reads it: always with a decimal point, infinity as an overflow."""
+    """A float as the grammar reads it: always with a decimal point."""
     if math.isnan(value):
         return '"nan"'
     if math.isinf(value):
-        return "1.0e999" if value > 0 else "-1.0e999"
+        return "inf" if value > 0 else "-inf"
     mantissa, e, exponent = repr(value).partition("e")
     if "." not in mantissa:
         mantissa += ".0"
@@ -79,9 +93,9 @@ def format_relation(relation: Relation) -> str:
     return f"relation {relation.name}({columns}){flags}"
 
 
-def format_rule(rule: Rule) -> str:
+def format_rule(rule: Rule, style: _Style = _PLAIN) -> str:
     """A rule or fact on one line, with its final dot."""
-    names = _Names(rule)
+    names = _Names(rule, style)
     head = names.literal(rule.head)
     if not rule.body:
         return f"{head}."
@@ -90,11 +104,33 @@ def format_rule(rule: Rule) -> str:
 
 def format_literal(literal: Literal) -> str:
     """One literal by itself, with the variable names that it has."""
-    return _Names(Rule(Atom("", ()), (literal,))).literal(literal)
+    return _Names(Rule(Atom("", ()), (literal,)), _PLAIN).literal(literal)
 
 
 def format_program(program: Program) -> str:
     """The whole program: declarations, a blank line, rules. A comment names each rule's origin."""
+    return _text(program, _PLAIN)
+
+
+def format_beside(program: Program, library: Program, words: Container[str]) -> str:
+    """The program as a rule file of its own, to be read beside the library.
+
+    What ``library`` holds of it comes first, as comments: it is there anyway. ``words`` are the
+    symbols that mean something to the library; others stand in quotes.
+    """
+    style = _Style(words, bare=True)
+    known = set(library.rules)
+    rest = Program(
+        {n: r for n, r in program.relations.items() if n not in library.relations},
+        tuple(rule for rule in program.rules if rule not in known),
+    )
+    lines = _text(library, style).splitlines()
+    given = "".join(f"// {line}".rstrip() + "\n" for line in lines)
+    parts = [f"// Of the library:\n{given}" if given else "", _text(rest, style)]
+    return "\n".join(filter(None, parts))
+
+
+def _text(program: Program, style: _Style) -> str:
     lines = [format_relation(relation) for relation in program.relations.values()]
     if lines and program.rules:
         lines.append("")
@@ -103,22 +139,23 @@ def format_program(program: Program) -> str:
         if rule.name and rule.name != origin:
             lines.append(f"// {rule.name}")
         origin = rule.name
-        lines.append(format_rule(rule))
+        lines.append(format_rule(rule, style))
     return "".join(f"{line}\n" for line in lines)
 
 
 class _Names:
     """Printable names for one rule's variables, and the printing that uses them."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, style: _Style) -> None:
+        self._style = style
         uses = Counter(_rule_variables(rule))
         taken = {name for name in uses if _VARIABLE.match(name)}
         self._names: dict[str, str] = {}
         for name, count in uses.items():
-            if _VARIABLE.match(name):
-                self._names[name] = name
-            elif name.startswith("_") and count == 1:
+            if count == 1 and (style.bare or name.startswith("_")):
                 self._names[name] = "_"
+            elif _VARIABLE.match(name):
+                self._names[name] = name
             else:
                 self._names[name] = self._fresh(name, taken)
 
@@ -141,7 +178,7 @@ class _Names:
             case Var(name):
                 return self._names.get(name, name)
             case Const(value):
-                return format_value(value)
+                return format_value(value, self._style)
             case Arith("neg", (arg,)):
                 return f"-{self.expr(arg, _NEGATION_PRECEDENCE)}"
             case Arith(op, (left, right)) if op in _PRECEDENCE:
@@ -159,7 +196,7 @@ class _Names:
             case Compare(op, left, right):
                 return f"{self.expr(left)} {op} {self.expr(right)}"
             case Member():
-                values = ", ".join(format_value(value) for value in literal.values)
+                values = ", ".join(format_value(value, self._style) for value in literal.values)
                 word = "not in" if literal.negated else "in"
                 return f"{self.expr(literal.expr)} {word} {{{values}}}"
             case Aggregate():

@@ -8,12 +8,13 @@ assertion that failed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from reprise.lang import ast, core
 from reprise.lang.declared import PLACEHOLDER, Alternative, Constraint, Deny, Monitor, Pattern
 from reprise.lang.diagnostics import Severity, Span
 from reprise.lang.lower import Auxiliary, Body, Choices
+from reprise.lang.lower.variables import Variables, value_variables
 from reprise.lang.normal import MAX_LITERALS, TooManyAlternatives, disjuncts
 from reprise.lang.safety import bound_by
 from reprise.lang.symbols import Report, Symbols, suggest
@@ -25,14 +26,15 @@ class DeclarationLowering:
     def __init__(self, symbols: Symbols, report: Report) -> None:
         self.symbols = symbols
         self.report = report
-        self.auxiliary = Auxiliary()
+        declared = {name for _, name in symbols.spans} | set(symbols.column_types)
+        self.auxiliary = Auxiliary(declared)
         self.rules: list[core.Rule] = []
         self.broken: set[str] = set()
         self._last: Body | None = None
 
-    def body(self, owner: str, choices: Choices, shared: frozenset[str]) -> Body:
+    def body(self, owner: str, choices: Choices, variables: Variables) -> Body:
         """An empty conjunction for the declaration ``owner``."""
-        self._last = Body(self.symbols, self.report, self.auxiliary, owner, choices, shared)
+        self._last = Body(self.symbols, self.report, self.auxiliary, owner, choices, variables)
         return self._last
 
     # --- plain rules -----------------------------------------------------------------------
@@ -44,7 +46,7 @@ class DeclarationLowering:
             return
         if name in ("match", "no_match"):
             self.report.error("shadowed", f"`{name}` is a keyword of tests", decl.head.span)
-        shared = frozenset(value_variables((decl.head, *decl.body)))
+        variables = Variables.of((decl.head, *decl.body))
 
         def lower(body: Body, way: Sequence[ast.Condition]) -> None:
             body.conjunction(way)
@@ -52,7 +54,7 @@ class DeclarationLowering:
             body.finish()
             self.rules.append(core.Rule(head, tuple(body.literals), name, decl.span))
 
-        self._alternatives(name, decl.body, shared, decl.span, lower)
+        self._alternatives(name, decl.body, variables, decl.span, lower)
 
     def deny(self, decl: ast.DenyDecl) -> Deny:
         """A rule whose rows are reported, each with its message."""
@@ -92,7 +94,7 @@ class DeclarationLowering:
     def constraint(self, decl: ast.ConstraintDecl) -> Constraint:
         """Guard, and violations: guard ∧ ¬require (second paper, §3.1)."""
         name, nodes = decl.name.text, _node_names(decl.lines)
-        guard = f"{name}__guard"
+        guard = self.auxiliary.fresh(f"{name}__guard")
         guards = self.graph_pattern(guard, decl.lines, decl.where, decl.span)
         self._relation(guard, nodes, guards, decl.span)
         broken = ast.Not(ast.And(decl.require, decl.span), decl.span)
@@ -110,7 +112,8 @@ class DeclarationLowering:
         span: Span,
     ) -> tuple[Alternative, ...]:
         """Every alternative of lines and conditions."""
-        shared = frozenset(value_variables((*lines, *conditions)))
+        variables = Variables.of((*lines, *conditions))
+        self._reserved(variables, span)
         found: list[Alternative] = []
 
         def lower(body: Body, way: Sequence[ast.Condition]) -> None:
@@ -122,11 +125,11 @@ class DeclarationLowering:
                 Alternative(
                     tuple(literal for literal, structural in pairs if structural),
                     tuple(literal for literal, structural in pairs if not structural),
-                    tuple(sorted(shared)),
+                    tuple(sorted(variables.shared)),
                 )
             )
 
-        self._alternatives(name, conditions, shared, span, lower)
+        self._alternatives(name, conditions, variables, span, lower)
         return tuple(dict.fromkeys(found))
 
     def monitor(self, decl: ast.MonitorDecl) -> Monitor:
@@ -145,14 +148,25 @@ class DeclarationLowering:
                 body.finish()
                 self.rules.append(core.Rule(head, tuple(body.literals), name, decl.span))
 
-            shared = frozenset(value_variables((condition,)))
-            self._alternatives(name, (broken,), shared, decl.span, lower)
+            variables = Variables.of((condition,))
+            self._alternatives(name, (broken,), variables, decl.span, lower)
         doc = "\n".join(decl.doc)
         messages = tuple(message for _, message in decl.asserts)
         meta = _metadata(decl.meta)
         return Monitor(name, decl.klass.text, decl.pass_name, messages, doc, decl.span, meta)
 
     # --- shared ------------------------------------------------------------------------------
+
+    def _reserved(self, variables: Variables, span: Span) -> None:
+        """Refuse variables that look like a pattern's own nodes and tensors."""
+        for name in sorted(variables.written):
+            if name.startswith(("N_", "T_")):
+                self.report.error(
+                    "reserved-name",
+                    f"`{name}`: variables that start with `N_` or `T_` stand for nodes and tensors",
+                    span,
+                    f"call it `{name.replace('_', '', 1)}`",
+                )
 
     def _relation(
         self, name: str, nodes: Sequence[str], alternatives: Sequence[Alternative], span: Span
@@ -179,7 +193,7 @@ class DeclarationLowering:
         self,
         owner: str,
         conditions: Sequence[ast.Condition],
-        shared: frozenset[str],
+        variables: Variables,
         span: Span,
         lower: Callable[[Body, Sequence[ast.Condition]], None],
     ) -> None:
@@ -190,7 +204,7 @@ class DeclarationLowering:
                 choices = Choices()
                 for _ in choices.runs():
                     known = len(self.report.diagnostics)
-                    lower(self.body(owner, choices, shared), way)
+                    lower(self.body(owner, choices, variables), way)
                     self._refuse_long(owner, span)
                     said = self.report.diagnostics[known:]
                     if any(d.severity is Severity.ERROR for d in said):
@@ -206,26 +220,6 @@ class DeclarationLowering:
                 span,
                 "split it, or name its alternatives by a set or a relation",
             )
-
-
-def value_variables(parts: Sequence[object]) -> Iterator[str]:
-    """Names of value variables that a rule shares among its parts: all but those that live only
-    inside an aggregate or a ``not exists``."""
-    for part in parts:
-        match part:
-            case ast.Variable(name):
-                yield name
-            case ast.AggregateExpr() | ast.Not(ast.Exists()):
-                continue
-            case str() | int() | float() | None:
-                continue
-            case tuple():
-                yield from value_variables(part)
-            case _ if dataclasses.is_dataclass(part) and not isinstance(part, Span):
-                fields = [f.name for f in dataclasses.fields(part) if f.name != "span"]
-                yield from value_variables([getattr(part, f) for f in fields])
-            case _:
-                continue
 
 
 def _metadata(entries: Sequence[ast.MetaEntry]) -> dict[str, tuple[str, ...]]:

@@ -288,9 +288,9 @@ def _names(literals: Iterable[Literal]) -> Iterator[str]:
         yield from variables(literal)
 
 
-_INVENTED = re.compile(r"\b[NT]_([a-z]\w*)\b|\b([A-Z]\w*?)_\d+_\d+\b")
+_INVENTED = re.compile(r"\b[NT]_(?:\d+_)?([a-z]\w*)\b|\b([A-Z]\w*?)x\d+_\d+\b")
 """Variables of a lowered pattern: those of a node or tensor ``x`` (``N_x``, ``T_x``), and those
-within the braces of an aggregate (``A_2_0``)."""
+within the braces of an aggregate (``Ax2_0``)."""
 
 
 def _in_the_author_s_names(problem: Diagnostic) -> Diagnostic:

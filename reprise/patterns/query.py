@@ -21,8 +21,8 @@ from reprise.datalog.database import Database
 from reprise.datalog.errors import UnsupportedError
 from reprise.facts.facts import facts_of
 from reprise.lang import ast, core
-from reprise.lang.declarations import value_variables
 from reprise.lang.diagnostics import Diagnostic, RulesError, Span
+from reprise.lang.lower.variables import value_variables
 from reprise.lang.parse import parse_text
 from reprise.lang.ruleset import RuleSet, load_text, rule_files
 from reprise.patterns.check import UsageError

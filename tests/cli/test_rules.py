@@ -7,11 +7,12 @@ import os
 import stat
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from reprise.lang.catalogue import catalogue
+from reprise.lang.catalogue import catalogue, own_program
 from reprise.lang.ruleset import load_rules
 from tests.conftest import Run, environment
 
@@ -348,11 +349,18 @@ def test_lower_for_an_engine(reprise: Run, good: Path, option: str, word: str) -
         compile(done.stdout, "lowered.py", "exec")
 
 
-def test_what_lower_prints_is_a_rule_file(reprise: Run, good: Path, tmp_path: Path) -> None:
-    lowered = write(tmp_path, "lowered.rules", reprise("rules", "lower", good).stdout)
-    from reprise.lang.parse import parse_file
-
-    assert parse_file(lowered).decls
+@pytest.mark.parametrize("of", ["good.rules", "tests/patterns", "rules/bugs/tvm"])
+def test_what_lower_prints_is_a_rule_file_that_says_the_same(
+    reprise: Run, good: Path, tmp_path: Path, of: str
+) -> None:
+    path = good if of == good.name else Path(__file__).parents[2] / of
+    lowered = write(tmp_path, "lowered.rules", reprise("rules", "lower", path).stdout)
+    done = reprise("rules", "lint", lowered)
+    assert (done.returncode, done.stdout) == (0, "1 file: no problems\n")
+    before, after = (own_program(load_rules([p])) for p in (path, lowered))
+    assert Counter(rule.head.relation for rule in before.rules) == Counter(
+        rule.head.relation for rule in after.rules
+    )
 
 
 def test_a_case_that_means_nothing_of_its_subject_is_refused(reprise: Run, tmp_path: Path) -> None:

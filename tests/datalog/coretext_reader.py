@@ -192,4 +192,6 @@ class _Reader:
                 args.append(self._expr())
             self._take(")")
             return Arith(token, tuple(args))
+        if token == "inf":
+            return Const(float("inf"))
         return Const(token)

@@ -38,7 +38,7 @@ def test_declarations_and_rules_look_like_a_rule_file() -> None:
     ("value", "text"),
     [("relu", "relu"), ("onnx.Foo", '"onnx.Foo"'), ("not", '"not"'), ("X", '"X"'), ("", '""'),
      ("é\n", '"é\\n"'), (3, "3"), (-3, "-3"), (1.0, "1.0"), (1e-05, "1.0e-05"), (1e300, "1.0e+300"),
-     (float("inf"), "1.0e999")],
+     (float("inf"), "inf")],
 )  # fmt: skip
 def test_values(value: int | float | str, text: str) -> None:
     assert format_value(value) == text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from reprise.lang import core
@@ -24,8 +24,10 @@ class Auxiliary:
     """Relations that lowering invents, each made once: reachability, sub-patterns, …
 
     ``span``: the declaration that is being lowered, which what is wrong with them is told of.
+    ``taken``: the names that the rules themselves declare; no invented relation gets one of them.
     """
 
+    taken: Container[str] = ()
     relations: dict[str, core.Relation] = field(default_factory=dict)
     rules: list[core.Rule] = field(default_factory=list)
     span: Span | None = None
@@ -35,13 +37,17 @@ class Auxiliary:
         """The name of the relation for ``key``, and whether it is new (its rules must be added)."""
         if key in self._names:
             return self._names[key], False
+        name = self._names[key] = self.fresh(wish)
+        return name, True
+
+    def fresh(self, wish: str) -> str:
+        """``wish``, or a name like it that nothing else has."""
         name = wish
         for number in itertools.count(2):
-            if name not in self.relations:
+            if name not in self.relations and name not in self.taken:
                 break
             name = f"{wish}_{number}"
-        self._names[key] = name
-        return name, True
+        return name
 
     def declare(self, name: str, types: Sequence[str]) -> None:
         """Declare an invented relation with columns of ``types``."""

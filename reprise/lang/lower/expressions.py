@@ -13,6 +13,7 @@ from reprise.lang.diagnostics import Span
 from reprise.lang.dtypes import DTYPES
 from reprise.lang.lower.auxiliary import Auxiliary, Ops
 from reprise.lang.lower.choices import Choices
+from reprise.lang.lower.variables import Variables
 from reprise.lang.normal import disjuncts
 from reprise.lang.symbols import (
     TENSOR_FIELDS,
@@ -68,14 +69,14 @@ class Expressions(ABC):
         auxiliary: Auxiliary,
         owner: str,
         choices: Choices,
-        shared: frozenset[str],
+        variables: Variables,
     ) -> None:
         self.symbols = symbols
         self.report = report
         self.auxiliary = auxiliary
         self.owner = owner
         self.choices = choices
-        self.shared = shared
+        self.variables = variables
         self.scope = Scope()
         self.literals: list[core.Literal] = []
         self.structural: list[bool] = []  # per literal: nodes and flow, or a condition
@@ -89,7 +90,13 @@ class Expressions(ABC):
 
     def fresh(self, stem: str = "_") -> core.Var:
         """A variable that nothing else uses."""
-        return core.Var(f"{stem}{next(self._counter)}")
+        return core.Var(self._unused(stem))
+
+    def _unused(self, stem: str, end: str = "") -> str:
+        """``stem``, a number and ``end``, as no variable is written in the declaration."""
+        while (name := f"{stem}{next(self._counter)}{end}") in self.variables.written:
+            pass
+        return name
 
     def emit(self, literal: core.Literal, structural: bool | None = None) -> None:
         """Add a literal; ``structural`` overrides what is being lowered just now."""
@@ -135,7 +142,7 @@ class Expressions(ABC):
         node = self.scope.nodes[name]
         index = index if output is None else output
         key = ("output", node, core.Const(index))
-        stem = f"T_{name}" if index == 0 else f"T_{name}_{index}"
+        stem = f"T_{name}" if index == 0 else f"T_{index}_{name}"  # names begin with letters
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = core.Var(stem)
@@ -144,11 +151,12 @@ class Expressions(ABC):
 
     def _variable(self, variable: ast.Variable) -> core.Var:
         """A value variable; one that lives only inside an aggregate or sub-pattern is renamed."""
-        if variable.name in self.shared:
+        if variable.name in self.variables.shared:
             return core.Var(variable.name)
         if variable.name not in self._renamed:
-            used = len(self._renamed)
-            self._renamed[variable.name] = f"{variable.name}_{next(self._counter)}_{used}"
+            self._renamed[variable.name] = self._unused(
+                f"{variable.name}x", f"_{len(self._renamed)}"
+            )
         return core.Var(self._renamed[variable.name])
 
     def _note_type(self, variable: ast.Variable, kind: str) -> None:
@@ -458,7 +466,7 @@ class Expressions(ABC):
     def _inner(self) -> Self:
         """A body inside this one: it sees the names, and shares the variables, of this one."""
         inner = type(self)(
-            self.symbols, self.report, self.auxiliary, self.owner, self.choices, self.shared
+            self.symbols, self.report, self.auxiliary, self.owner, self.choices, self.variables
         )
         inner.scope = self.scope.copy()
         inner._counter = self._counter
