@@ -235,13 +235,13 @@ def _source_facts(tensor: Tensor) -> list[Fact]:
             facts.append(("initializer", (t,)))
             if tensor.overridable:
                 facts.append(("overridable", (t,)))
-            facts += ((name, (t, *rest)) for name, rest in _value_rows(tensor))
+            facts += ((name, (t, *rest)) for name, rest in value_rows(tensor))
         case _:
             pass
     return facts
 
 
-def _value_rows(tensor: Tensor) -> list[Fact]:
+def value_rows(tensor: Tensor) -> list[Fact]:
     """Facts about the value of an initializer, without its id in front."""
     array = tensor.value
     if array is None or tensor.overridable or array.size > EXAMINED_VALUES:

@@ -78,12 +78,13 @@ class Guide:
         self._given = facts
         self.database.commit([fact for fact in facts if fact[0] in self._wanted])
         self._watched = frozenset(roots)
-        self._begun = 0
         self._takers: dict[tuple[str, int], list[Row]] = {}
         for row in self.database.rows("takes"):
             self._takers.setdefault((str(row[1]), int(row[2])), []).append(row)
         self._kinds = 1 + max((int(row[0]) for row in self.database.rows("takes")), default=-1)
-        self._triggers = Triggers()
+        self._triggers = Triggers(
+            {name: [row for of, row in facts if of == name] for name in ("env", "opset")}
+        )
         self._to_learn = [(rules.program, frozenset(roots) - {"accepts"})]
         self._begun = 0
         self._forget()

@@ -32,7 +32,7 @@ from typing import Any
 from reprise.datalog.blueprint import levels_of
 from reprise.datalog.clauses import Clauses, renamed
 from reprise.datalog.growth import Growth
-from reprise.facts.facts import LISTED_ITEMS, list_text, value_of
+from reprise.facts.facts import LISTED_ITEMS, list_text, value_of, value_rows
 from reprise.lang.core import (
     Aggregate,
     Arith,
@@ -44,12 +44,13 @@ from reprise.lang.core import (
     Member,
     Program,
     Relation,
+    Row,
     Rule,
     Value,
     Var,
     variables,
 )
-from reprise.uir.graph import Node
+from reprise.uir.graph import Node, Tensor
 
 _NEVER = frozenset({"body", "body_input", "body_output", "body_link", "captures", "in_body"})
 """Relations without rows: a generated graph has no sub-graphs."""
@@ -85,10 +86,17 @@ class _Probing:
     lasts: bool
 
 
-class Triggers:
-    """Probes for the roots of some programs. ``unprobed``: roots that anything might complete."""
+Given = Mapping[str, Sequence[Row]]
+"""All rows of relations of no entity, which are there before the first node."""
 
-    def __init__(self) -> None:
+
+class Triggers:
+    """Probes for the roots of some programs. ``unprobed``: roots that anything might complete.
+    ``given``: what is known of ``env`` and ``opset``; rules that ask for anything else are left
+    out."""
+
+    def __init__(self, given: Given | None = None) -> None:
+        self._given = given or {}
         self.unprobed: set[str] = set()
         self._relations: dict[str, Relation] = {}
         self._by_op: defaultdict[str, list[_Probing]] = defaultdict(list)
@@ -97,7 +105,7 @@ class Triggers:
 
     def learn(self, program: Program, roots: Iterable[str]) -> None:
         """Look for what completes these relations of a program, too."""
-        analysis = _Analysis(program, frozenset(roots))
+        analysis = _Analysis(program, frozenset(roots), self._given)
         self._relations.update(analysis.relations)
         self._ready.clear()
         for rule in analysis.rules():
@@ -140,7 +148,10 @@ class Triggers:
 class _Analysis:
     """The rules of the roots, and what is known of the relations in them."""
 
-    def __init__(self, program: Program, roots: frozenset[str]) -> None:
+    def __init__(self, program: Program, roots: frozenset[str], given: Given) -> None:
+        self._given = {
+            name: [tuple(map(Const, row)) for row in rows] for name, rows in given.items()
+        }
         program = program.restricted_to(roots)
         rules = [r for r in program.rules if not any(_is_never(x) for x in r.body)]
         self._roots = roots
@@ -160,29 +171,33 @@ class _Analysis:
         which node they are about."""
         for name in sorted(self._roots):
             for rule in self._by_head[name]:
-                yield from self._unfolded(self._with_tables(rule))
+                yield from self._unfolded(rule)
 
-    def _with_tables(self, rule: Rule) -> Rule:
-        """A rule with what derived relations that hold constants alone say of its variables."""
+    def _with_tables(self, rule: Rule) -> Rule | None:
+        """A rule with what relations that hold constants alone say of its variables; None if no row
+        of one is what the rule asks for."""
         more: list[Literal] = []
         for atom in _positive(rule.body):
             rows = self._table(atom.relation)
             if rows is None:
                 continue
+            allowed = [_values(rule.body, term) for term in atom.terms]
             fits = [
                 row
                 for row in rows
-                if all(
-                    not isinstance(t, Const) or t == c for t, c in zip(atom.terms, row, strict=True)
-                )
+                if all(v is None or c.value in v for v, c in zip(allowed, row, strict=True))
             ]
+            if not fits:
+                return None
             for i, term in enumerate(atom.terms):
                 if isinstance(term, Var):
                     more.append(Member(term, tuple(dict.fromkeys(row[i].value for row in fits))))
         return replace(rule, body=(*rule.body, *more)) if more else rule
 
     def _table(self, relation: str) -> list[tuple[Const, ...]] | None:
-        """The rows of a relation that facts alone define."""
+        """The rows of a relation that facts alone define, or that are given."""
+        if relation in self._given:
+            return self._given[relation]
         rows = []
         for rule in self._by_head.get(relation, ()):
             terms = tuple(t for t in rule.head.terms if isinstance(t, Const))
@@ -198,12 +213,14 @@ class _Analysis:
         while pending:
             if len(done) + len(pending) > _UNFOLDED:
                 return [rule]
-            current = pending.pop()
+            current = self._with_tables(pending.pop())
+            if current is None:
+                continue
             atom = None if self._is_telling(current.body) else self._to_unfold(current)
             if atom is None:
                 done.append(current)
             else:
-                pending += map(self._with_tables, self._replaced(current, atom))
+                pending += self._replaced(current, atom)
         return done
 
     def _is_telling(self, body: Sequence[Literal]) -> bool:
@@ -312,8 +329,27 @@ class _Analysis:
         lasts = self._lasts(rule.body)
         made = []
         for node in youngest:
-            made.append(_Probing(rule.body, node, _choices(rule.body, node), lasts))
+            body = (*rule.body, *self._spelt_out(rule.body))
+            made.append(_Probing(body, node, _choices(rule.body, node), lasts))
         return made
+
+    def _spelt_out(self, body: Sequence[Literal]) -> Iterator[Literal]:
+        """What derived atoms say that stand for facts about their own arguments alone."""
+        for atom in _positive(body):
+            if atom.relation not in self._derived or len(self._by_head[atom.relation]) != 1:
+                continue
+            (definition,) = self._by_head[atom.relation]
+            head = definition.head.terms
+            names = {
+                t.name: given
+                for t, given in zip(head, atom.terms, strict=True)
+                if isinstance(t, Var)
+            }
+            if len(names) < len(head):
+                continue
+            for literal in definition.body:
+                if variables(literal) and names.keys() >= set(variables(literal)):
+                    yield renamed(literal, names)
 
 
 def _positive(body: Iterable[Literal]) -> Iterator[Atom]:
@@ -350,20 +386,28 @@ def _choices(body: Sequence[Literal], node: str) -> frozenset[Value] | None:
     """The operators that a body leaves a node; None if it says nothing."""
     found: frozenset[Value] | None = None
     for atom in _positive(body):
-        if atom.relation != "node" or atom.terms[0] != Var(node):
-            continue
-        (term,) = atom.terms[1:]
-        sets = [frozenset((term.value,))] if isinstance(term, Const) else []
-        for x in body:
-            if isinstance(x, Member) and x.expr == term and not x.negated:
-                sets.append(frozenset(x.values))
-            if isinstance(x, Compare) and x.op == "==" and term in (x.left, x.right):
-                other = x.right if x.left == term else x.left
-                if isinstance(other, Const):
-                    sets.append(frozenset((other.value,)))
-        for one in sets:
-            found = one if found is None else found & one
+        if atom.relation == "node" and atom.terms[0] == Var(node):
+            found = _both(found, _values(body, atom.terms[1]))
     return found
+
+
+def _values(body: Sequence[Literal], term: Expr) -> frozenset[Value] | None:
+    """The values that a body leaves a term; None if it says nothing."""
+    found = frozenset((term.value,)) if isinstance(term, Const) else None
+    for x in body:
+        if isinstance(x, Member) and x.expr == term and not x.negated:
+            found = _both(found, frozenset(x.values))
+        if isinstance(x, Compare) and x.op == "==" and term in (x.left, x.right):
+            other = x.right if x.left == term else x.left
+            if isinstance(other, Const):
+                found = _both(found, frozenset((other.value,)))
+    return found
+
+
+def _both(one: frozenset[Value] | None, other: frozenset[Value] | None) -> frozenset[Value] | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return one & other
 
 
 # --- probes as Python text -----------------------------------------------------------------------
@@ -396,6 +440,7 @@ class _Text:
             if len(left) == len(pending):
                 break
             pending = left
+        self._some_items(pending)
 
     def source(self) -> str:
         """The function, called ``probe``."""
@@ -413,7 +458,7 @@ class _Text:
             case Compare():
                 return self._compare(literal)
             case Member():
-                return self._member(literal)
+                return self._test(literal)
         return False
 
     def _atom(self, atom: Atom) -> bool:
@@ -455,7 +500,13 @@ class _Text:
             case "dim" if texts[2] is not None:
                 self._lines.append(f"if {texts[2]} not in {known}.type.shape: return False")
                 return False  # once the axis is known there is more to test
-            case "initializer" | "value_all" | "value_min" | "value_max" | "value_at":
+            case "value_all" | "value_min" | "value_max":
+                value = f"value_row({known}, {atom.relation!r})"
+                self._equal(atom.terms[1], value, absent=True)
+            case "value_nan" | "value_inf" | "value_negzero" | "value_integral":
+                value = f"value_row({known}, {atom.relation!r})"
+                self._lines.append(f"if {value} is None: return False")
+            case "initializer" | "value_at":
                 self._lines.append(f"if {known}.value is None: return False")
             case "graph_input":
                 self._lines.append(
@@ -477,6 +528,49 @@ class _Text:
             self._lines.append(f"if item({name}.outputs, {place}) is not {known}: return False")
         return True
 
+    def _some_items(self, pending: Sequence[Literal]) -> None:
+        """Atoms about items of list attributes at a place that nothing else says: is there a place
+        where all holds that is said of the items? One test for each such place."""
+        by_place: defaultdict[tuple[str, str], list[tuple[str, Expr]]] = defaultdict(list)
+        for atom in _positive(pending):
+            if atom.relation == "attr_at":
+                owner, key, place, item = atom.terms
+                node, name = self._text(owner), self._text(key)
+                if node and name and isinstance(place, Var):
+                    by_place[node, place.name].append((f"items({node}, {name})", item))
+        for lists in by_place.values():
+            tests = []
+            known = dict(self._names)
+            for number, (_, item) in enumerate(lists):
+                if (text := self._text(item)) is not None:
+                    tests.append(f"i{number} == {text}")
+                elif isinstance(item, Var):
+                    self._names[item.name] = f"i{number}"
+            fresh = self._names.keys() - known.keys()
+            for x in pending:
+                if isinstance(x, Compare | Member) and not fresh.isdisjoint(variables(x)):
+                    tests += [text for text in [self._condition(x)] if text is not None]
+            self._names = known
+            if tests:
+                targets = "".join(f"i{number}, " for number in range(len(lists)))
+                places = f"zip({', '.join(values for values, _ in lists)})"
+                some = f"any({' and '.join(tests)} for {targets} in {places})"
+                self._lines.append(f"if not {some}: return False")
+
+    def _condition(self, literal: Compare | Member) -> str | None:
+        """A literal as a Python expression; None if something in it is not known."""
+        if isinstance(literal, Compare):
+            left, right = self._text(literal.left), self._text(literal.right)
+            return None if left is None or right is None else f"{left} {literal.op} {right}"
+        text = self._text(literal.expr)
+        # Python does not tell 1 from 1.0: of what is *not* in a set it would say too much
+        if text is None or (
+            literal.negated and not all(isinstance(v, str) for v in literal.values)
+        ):
+            return None
+        listed = "".join(f"{_constant(value)}, " for value in literal.values)
+        return f"{text} {'not in' if literal.negated else 'in'} ({listed})"
+
     def _compare(self, literal: Compare) -> bool:
         left, right = self._text(literal.left), self._text(literal.right)
         if literal.op == "==":
@@ -484,22 +578,13 @@ class _Text:
                 if isinstance(one, Var) and one.name not in self._names and other is not None:
                     self._bind(one, other)
                     return True
-        if left is None or right is None:
-            return False
-        self._lines.append(f"if not {left} {literal.op} {right}: return False")
-        return True
+        return self._test(literal)
 
-    def _member(self, literal: Member) -> bool:
-        text = self._text(literal.expr)
-        if text is None:
-            return False
-        # Python does not tell 1 from 1.0: of what is *not* in a set it would say too much
-        if literal.negated and not all(isinstance(v, str) for v in literal.values):
-            return False
-        listed = "".join(f"{_constant(value)}, " for value in literal.values)
-        word = "in" if literal.negated else "not in"
-        self._lines.append(f"if {text} {word} ({listed}): return False")
-        return True
+    def _test(self, literal: Compare | Member) -> bool:
+        text = self._condition(literal)
+        if text is not None:
+            self._lines.append(f"if not ({text}): return False")
+        return text is not None
 
     def _equal(self, term: Expr, value: str, *, absent: bool = False) -> None:
         """A value is the term's; where there may be none, one is wanted."""
@@ -578,6 +663,23 @@ def _attribute_item(node: Node, name: str, place: int) -> Value | None:
     return value_of(value[place])
 
 
+def _items(node: Node, name: str) -> list[Value | None]:
+    value = node.attributes.get(name)
+    if not isinstance(value, tuple) or len(value) > LISTED_ITEMS:
+        return []
+    return [value_of(item) for item in value]
+
+
+def _value_row(tensor: Tensor, relation: str) -> Value | None:
+    """What a fact says of a stored value, ``"true"`` if it has no column more; None if there is no
+    such fact."""
+    if tensor.value is None:
+        return None
+    rows = (rest for name, rest in value_rows(tensor) if name == relation)
+    row = next(rows, None)
+    return row if row is None else (row[0] if row else "true")
+
+
 def _extent(tensor: Any, axis: int) -> Any:
     shape = tensor.type.shape
     return shape[axis] if 0 <= axis < len(shape) else None
@@ -588,6 +690,8 @@ _ENVIRONMENT: dict[str, Any] = {
     "attribute": _attribute,
     "length": _length,
     "attribute_item": _attribute_item,
+    "items": _items,
+    "value_row": _value_row,
     "extent": _extent,
     "prod": math.prod,
     "doubts": _DOUBTS,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 
+import numpy as np
 import pytest
 
 from reprise.data import data_path
@@ -133,6 +135,73 @@ def test_attributes_types_and_makers_are_looked_at(rules_of):
     assert not any(last(shape=(2, 4)))
     assert not any(last(shape=(4, 3)))
     assert not any(last(between="hardmax"))
+
+
+def test_items_are_looked_at_place_by_place(rules_of):
+    triggers = one(
+        rules_of,
+        "    y = slice(_, ...)\n"
+        "    where attr_at(y, ends, I, E), E in {7, 9}, attr_at(y, steps, I, S), S < 0",
+    )
+
+    def suspected(ends, steps):
+        graph = Graph()
+        x = graph.add_input("x", FLOAT)
+        attributes = {"starts": (0, 0), "ends": ends, "axes": (0, 1), "steps": steps}
+        graph.add_node("slice", [x], [("y", FLOAT)], attributes)
+        return any(alarms(triggers, graph))
+
+    assert suspected((1, 9), (1, -1))
+    assert suspected((7, 1), (-2, 1))
+    assert not suspected((9, 1), (1, -1))
+    assert not suspected((1, 8), (1, -1))
+
+
+@pytest.mark.parametrize(
+    ("condition", "suspected"),
+    [
+        ("has_negzero(x)", [-0.0, 1.0]),
+        ("has_nan(x)", [math.nan, 1.0]),
+        ("has_inf(x)", [-math.inf, 1.0]),
+        ("x.min < 0", [-1.0, 1.0]),
+        ("x.value == 1", [1.0, 1.0]),
+    ],
+)
+def test_what_is_stored_is_looked_at(rules_of, condition, suspected):
+    triggers = one(rules_of, f"    e = exp(x)\n    where {condition}")
+
+    def finds(value):
+        graph = Graph()
+        type = TensorType("float32", (2,))
+        stored = None if value is None else np.array(value, np.float32)
+        x = (
+            graph.add_input("x", type)
+            if stored is None
+            else graph.add_initializer("x", type, stored)
+        )
+        graph.add_node("exp", [x], [("y", type)])
+        return any(alarms(triggers, graph))
+
+    assert finds(suspected)
+    assert not finds([0.0, 0.5])
+    assert not finds(None)
+
+
+def test_rules_for_another_environment_are_left_out(rules_of):
+    text = (
+        'pattern p "a test" {\n    target: test\n    e = exp(_)\n'
+        "    graph downstream(e) in {floor}, env(provider) == cuda\n}\n"
+    )
+    graph = Graph()
+    graph.add_node("exp", [graph.add_input("x", FLOAT)], [("e", FLOAT)])
+
+    def alarm(given):
+        triggers = Triggers(given)
+        triggers.learn(rules_of(text).program, ["p"])
+        return alarms(triggers, graph)
+
+    assert alarm({"env": [("provider", "cuda")]}) == alarm(None) == [Alarm.LASTS]
+    assert alarm({"env": [("provider", "cpu")]}) == alarm({"env": []}) == [Alarm.NONE]
 
 
 def test_a_condition_on_what_comes_after_lasts(rules_of):
