@@ -60,4 +60,6 @@ def query(
         click.echo("yes" if answer.rows else "no")
     else:
         show_table([answer.variables, *([str(value) for value in row] for row in answer.rows)])
+        if not answer.rows:
+            click.echo("reprise: it holds for no values", err=True)
     return Exit.OK

@@ -259,12 +259,13 @@ def show(name: str, paths: tuple[Path, ...]) -> int:
     """
     from reprise.data import data_path
     from reprise.lang.catalogue import Sources
+    from reprise.lang.spelling import operator_hint
     from reprise.lang.symbols import suggest
 
     sources = Sources.of(paths or (data_path("rules"),))
     found = sources.declarations(name)
     if not found:
-        hint = suggest(name, sources.names())
+        hint = operator_hint(name) or suggest(name, sources.names())
         raise click.UsageError(f"nothing is called `{name}`" + (f": {hint}" if hint else ""))
     for place, text in found:
         click.echo(styled(f"// {place}", "dim"))

@@ -75,6 +75,13 @@ def test_a_misspelt_command_is_a_usage_error_with_a_suggestion(reprise: Run) -> 
     assert "lint" in done.stderr
 
 
+def test_a_group_alone_shows_its_commands(reprise: Run) -> None:
+    done = reprise("rules")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: reprise rules [OPTIONS] COMMAND")
+    assert "reprise: " not in done.stderr
+
+
 def test_an_unknown_option_is_a_usage_error(reprise: Run) -> None:
     assert reprise("check", "--colour").returncode == 2
 

@@ -320,6 +320,7 @@ def test_show_of_nothing_suggests(reprise: Run) -> None:
     done = reprise("rules", "show", "softmaxx")
     assert done.returncode == 2
     assert "did you mean `softmax`" in done.stderr
+    assert "UIR calls this operator `relu`" in reprise("rules", "show", "onnx.Relu").stderr
 
 
 def test_lower_prints_core_datalog(reprise: Run, good: Path) -> None:
