@@ -141,7 +141,7 @@ def _invoke(arguments: list[str]) -> int:
 
 def _refuse(error: click.ClickException) -> None:
     """Say what is wrong with a command line, in our words' form and not in click's own."""
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group alone: its help is the answer
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group alone: that is its help
         click.echo(error.format_message(), err=True)
         return
     for line in error.format_message().splitlines():
