@@ -14,7 +14,8 @@ from reprise.cli.output import counted, counting, show_diagnostics, show_json, t
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TARGET_NAMES = (
-    *("taco", "tensora", "mlir-sparse", "finch", "pydata-sparse", "torch-sparse", "scipy-sparse"),
+    *("taco", "tensora", "mlir-sparse", "finch", "finch-julia"),
+    *("pydata-sparse", "torch-sparse", "scipy-sparse"),
     *("mlir", "pydata", "torch", "scipy"),
 )
 _PERMISSIONS = (

@@ -25,8 +25,8 @@ LOWERINGS = ("onnx", "torch", "relax", "einsum")
 _SHIPPED = {
     "targets": ("onnxruntime", "inductor", "tvm", "tvm_cuda_compile"),
     "einsum/targets": (
-        *("tensora", "finch", "pydata_sparse", "scipy_sparse", "torch_sparse", "mlir_sparse"),
-        "taco",
+        *("tensora", "finch", "finch_julia", "pydata_sparse", "scipy_sparse", "torch_sparse"),
+        *("mlir_sparse", "taco"),
     ),
 }
 """The files of the targets that ship, by their folder in the package."""

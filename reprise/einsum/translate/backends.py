@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Any, cast
 
 from reprise.einsum.translate.script import Translator
-from reprise.targets.discover import SHORT_NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,7 @@ BACKENDS = {
     "finch": Backend(
         "finch", "finch", mutants=3, tries=12, options={"diagonals": 0.0, "sums": 0.0}
     ),
+    "finch-julia": Backend("finch_julia", "finch", options={"diagonals": 0.0, "sums": 0.0}),
     "pydata-sparse": Backend("pydata_sparse", "pydata"),
     "scipy-sparse": Backend("scipy_sparse", "scipy", options=_TWO),
     "torch-sparse": Backend("torch_sparse", "torch", options=_TWO),
@@ -66,5 +66,5 @@ BACKENDS = {
 
 def rule_names(targets: Iterable[str]) -> tuple[str, ...]:
     """The names that rules have for targets, which may be called either way, each once."""
-    long = {full: short for short, full in SHORT_NAMES.items()}
-    return tuple(dict.fromkeys(long.get(name, name) for name in targets))
+    limits = {name: backend.limits or name for name, backend in BACKENDS.items()}
+    return tuple(dict.fromkeys(limits.get(name, name) for name in targets))

@@ -13,8 +13,8 @@ imports = """\
 import finch
 from finch.tensor import level as levels
 from finch.tensor.fiber_tensor import FiberTensor"""
-helpers = '''
-finch.set_default_scheduler(finch.COMPILE_NUMBA)
+_helpers = '''
+finch.set_default_scheduler(SCHEDULER)
 
 
 def stored(kinds, shape, coordinates, values):
@@ -56,6 +56,14 @@ def dense(result):
     """None, and the values as an array."""
     return np.zeros(0, "int64"), np.asarray(finch.to_numpy(result))
 '''
+
+
+def helpers_with(scheduler: str) -> str:
+    """What a script defines, for one of finch's ways to compile, as an expression."""
+    return _helpers.replace("SCHEDULER", scheduler)
+
+
+helpers = helpers_with("finch.COMPILE_NUMBA")
 
 
 def operand(kernel: Kernel, tensor: Tensor, stored: Stored) -> list[str]:

@@ -99,6 +99,21 @@ def test_mlir_has_an_encoding_for_what_is_not_plainly_dense() -> None:
     assert "affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>" in text
 
 
+def test_finch_is_told_to_compile_by_julia_in_the_one_line_that_says_how() -> None:
+    kernel = parse("A(i,k) = B(i,j) * C(j,k) where B: ds").kernel()
+    by_numba, by_julia = (
+        script(BACKENDS[name].translator, {"reference": (kernel,)}).decode().splitlines()
+        for name in ("finch", "finch-julia")
+    )
+    told = [pair for pair in zip(by_numba, by_julia, strict=True) if len(set(pair)) == 2]
+    assert told == [
+        (
+            "finch.set_default_scheduler(finch.COMPILE_NUMBA)",
+            "finch.set_default_scheduler(finch.autoschedule.COMPILE_JULIA)",
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("translator", "text", "why"),
     [
@@ -187,4 +202,4 @@ def test_rules_know_which_kernels_are_matrices() -> None:
 def test_targets_have_one_name_among_rules_and_users_may_say_both() -> None:
     for name, backend in BACKENDS.items():
         assert rule_names([name]) == (backend.limits or "taco",)
-        assert parse_target(rule_names([name])[0]).name == name
+        assert BACKENDS[parse_target(rule_names([name])[0]).name].limits == backend.limits
