@@ -96,10 +96,10 @@ def _check_names(rule: Rule, relations: Mapping[str, Relation]) -> list[Diagnost
         span = atom.span or rule.span or NOWHERE
         relation = relations.get(atom.relation)
         if relation is None:
-            from difflib import get_close_matches  # Only errors need it, and it is slow to load.
+            from reprise.lang.spelling import similar  # only errors need it: it is slow to load
 
-            near = get_close_matches(atom.relation, relations, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else "declare it with `relation`"
+            near = similar(atom.relation, tuple(relations), 0.6)
+            hint = f"did you mean `{near}`?" if near else "declare it with `relation`"
             message = f"no relation is called `{atom.relation}`"
             problems.append(Diagnostic("unknown-relation", message, span, hint))
         elif len(atom.terms) != relation.arity:

@@ -14,6 +14,40 @@ FOREIGN = frozenset({"onnx", "ai.onnx", "torch", "aten", "relax"})
 """Qualifiers of operators of other systems: what UIR has is never called by these."""
 
 
+LONGEST = 80
+"""Letters of the longest word that is compared with others: it takes their product."""
+MANY = 1000
+"""Among more words than this, only those are found that one letter less makes alike."""
+
+
+@lru_cache(maxsize=4096)
+def similar(word: str, candidates: tuple[str, ...], cutoff: float) -> str | None:
+    """The candidate most like ``word``, if their likeness (0 to 1) reaches ``cutoff``. A file may
+    hold one mistake many times, so what was found is kept; and thousands of both."""
+    if len(word) > LONGEST:
+        return None
+    if len(candidates) > MANY:
+        shortened = _shortened(candidates)
+        return next((shortened[w] for w in _one_less(word) if w in shortened), None)
+    found = get_close_matches(word, candidates, n=1, cutoff=cutoff)
+    return found[0] if found else None
+
+
+@lru_cache(maxsize=4)
+def _shortened(words: tuple[str, ...]) -> dict[str, str]:
+    """The first of ``words`` by each of its forms with a letter less."""
+    found: dict[str, str] = {}
+    for word in words:
+        for form in _one_less(word) if len(word) <= LONGEST else ():
+            found.setdefault(form, word)
+    return found
+
+
+def _one_less(word: str) -> list[str]:
+    """``word``, and without each of its letters."""
+    return [word, *(word[:i] + word[i + 1 :] for i in range(len(word)))]
+
+
 def closest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate most like ``word``, if one is like it at all."""
     lowered = {candidate.lower(): candidate for candidate in sorted(candidates)}
@@ -21,8 +55,8 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     for candidate in lowered:
         if len(letters) > 2 and sorted(candidate) == letters:
             return lowered[candidate]  # letters in another order: short words count, too
-    found = get_close_matches(word.lower(), lowered, n=1, cutoff=0.7)
-    return lowered[found[0]] if found else None
+    found = similar(word.lower(), tuple(lowered), 0.7)
+    return None if found is None else lowered[found]
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

@@ -7,14 +7,13 @@ meaning; a name declared twice, or a set member that means nothing, is a diagnos
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Diagnostic, Severity, Span
 from reprise.lang.dtypes import DTYPES
-from reprise.lang.spelling import operator_hint
+from reprise.lang.spelling import MANY, operator_hint, similar
 
 SINGULAR = {
     "axes": "axis",
@@ -103,12 +102,13 @@ class NamedSet:
 
 def suggest(word: str, known: Iterable[str]) -> str | None:
     """A "did you mean" hint, or None if nothing known is close to ``word``."""
-    words = list(known)
-    longer = sorted(w for w in words if w.startswith(word) and len(w) <= len(word) + 4)
+    words = tuple(known)
+    few = words if len(words) <= MANY else ()
+    longer = sorted(w for w in few if w.startswith(word) and len(w) <= len(word) + 4)
     if len(word) >= 3 and 1 < len(longer) <= 4:
         return f"did you mean {', '.join(f'`{w}`' for w in longer[:-1])} or `{longer[-1]}`?"
-    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else None
+    close = similar(word, words, 0.6)
+    return f"did you mean `{close}`?" if close else None
 
 
 @dataclass(slots=True)

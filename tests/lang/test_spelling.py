@@ -1,6 +1,7 @@
 """Foreign names of operators: compared with the ONNX importer's own table, and told in messages."""
 
 import re
+import time
 import tomllib
 
 import pytest
@@ -9,7 +10,7 @@ from reprise.data import data_path
 from reprise.facts.onnx_table import TABLE
 from reprise.lang.diagnostics import Diagnostic, RulesError
 from reprise.lang.ruleset import load_text
-from reprise.lang.spelling import operator_hint, operators_meant
+from reprise.lang.spelling import operator_hint, operators_meant, similar
 
 SPELLINGS = tomllib.loads(data_path("rules/ops/spellings.toml").read_text())
 
@@ -83,3 +84,12 @@ def test_a_rule_with_a_warning_is_a_rule() -> None:
     rules = load_text('pattern p "p" {\n    y = onnx.Relu(x)\n    z = neg|abs(y) or exp(y)\n}\n')
     assert [d.code for d in rules.warnings] == ["foreign-operator"]
     assert sum(rule.head.relation == "p" for rule in rules.program.rules) == 2
+
+
+def test_thousands_of_mistakes_among_thousands_of_names_take_seconds() -> None:
+    names = tuple(f"relation_number_{i}" for i in range(5000))
+    started = time.process_time()
+    found = [similar(name.replace("number", "numbre"), names, 0.6) for name in names]
+    assert found == list(names)
+    assert similar("b" * 100_000, ("a" * 100_000,), 0.6) is None
+    assert time.process_time() - started < 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from reprise.lang import ast
 from reprise.lang.diagnostics import Span
@@ -21,28 +22,41 @@ class Variables:
 
     @classmethod
     def of(cls, parts: Sequence[object]) -> Variables:
-        return cls(frozenset(_variables(parts, inside=True)), frozenset(value_variables(parts)))
+        found = list(_variables(parts, False))
+        return cls(
+            frozenset(name for name, _ in found),
+            frozenset(name for name, inside in found if not inside),
+        )
 
 
 def value_variables(parts: Sequence[object]) -> Iterator[str]:
     """Names of value variables that a rule shares among its parts: all but those that live only
     inside an aggregate or a ``not exists``."""
-    return _variables(parts, inside=False)
+    return (name for name, inside in _variables(parts, False) if not inside)
 
 
-def _variables(parts: Sequence[object], inside: bool) -> Iterator[str]:
+def _variables(parts: Sequence[object], inside: bool) -> Iterator[tuple[str, bool]]:
+    """Names with whether they stand inside an aggregate or a ``not exists``."""
     for part in parts:
         match part:
             case ast.Variable(name):
-                yield name
-            case ast.AggregateExpr() | ast.Not(ast.Exists()) if not inside:
-                continue
-            case str() | int() | float() | None:
+                yield name, inside
+            case None | str() | int() | float() | Span():
                 continue
             case tuple():
                 yield from _variables(part, inside)
-            case _ if dataclasses.is_dataclass(part) and not isinstance(part, Span):
-                fields = [f.name for f in dataclasses.fields(part) if f.name != "span"]
-                yield from _variables([getattr(part, f) for f in fields], inside)
+            case ast.AggregateExpr() | ast.Not(ast.Exists()):
+                yield from _variables(_values(part), True)
             case _:
-                continue
+                yield from _variables(_values(part), inside)
+
+
+def _values(part: object) -> list[object]:
+    return [getattr(part, name) for name in _fields(type(part))]
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name != "span")
