@@ -26,7 +26,7 @@ from reprise.einsum.reduce import reduced
 from reprise.einsum.relations import Variant
 from reprise.einsum.results import Ran, is_ours, judged
 from reprise.einsum.shape_class import shape_class
-from reprise.einsum.symptom import Symptom, described, end_of, failure_of, symptom_of
+from reprise.einsum.symptom import Symptom, described, end_of, failure_of, shown, symptom_of
 from reprise.einsum.testing import REFERENCE, KernelTest
 from reprise.einsum.translate.backends import BACKENDS, Backend
 from reprise.einsum.translate.script import Untranslatable, function
@@ -102,7 +102,7 @@ class KernelOracle:
         crash = end_of(outcome)
         hang = outcome.ended is Ended.HANG
         title = f"{crash.kind}: {crash.message}".rstrip(": ")
-        evidence = {**_told(test, variant), "crash": crash.key}
+        evidence = {**_told(test, variant), **shown(variant.kernels, title), "crash": crash.key}
         signature = f"hang | {shape_class(variant.kernels[-1])}" if hang else crash.key
         verdict = Verdict.HANG if hang else Verdict.CRASH
         judgement = Judgement(verdict, signature, f"{_statement(variant)}: {title}", evidence)
@@ -122,6 +122,7 @@ class KernelOracle:
         said = " ".join(failure.message.split())[:200]
         evidence = {
             **_told(test, variant),
+            **shown(variant.kernels, f"{failure.type}: {failure.message[:2000]}"),
             "crash": crash.key,
             "message": failure.message[:2000],
             "accepted": sorted(n for n, one in ran.items() if one.failure is None),
@@ -147,7 +148,7 @@ class KernelOracle:
                 wrong = symptom_of(kernel, self.backend, process).wrong or wrong
             else:
                 evidence["alone"] = "the kernel is right when it is run by itself"
-        evidence |= {"reduced in": runs, "kind": wrong.kind}
+        evidence |= {**shown(kernels, wrong.text), "reduced in": runs, "kind": wrong.kind}
         where = " ; ".join(map(shape_class, kernels))
         title = f"{'; '.join(map(described, kernels))}: {wrong.text}"
         signature = f"wrong | {wrong.family} | {where}"
@@ -167,7 +168,8 @@ class KernelOracle:
         if not aim.is_like(Symptom(judgement.verdict, crash)):
             return examination
         kernel, runs = self._reduced(kernels[0], aim, process)
-        evidence = {**judgement.evidence, "reduced in": runs, "reduced": described(kernel)}
+        small = {"reduced in": runs, "reduced": described(kernel), "shown": described(kernel)}
+        evidence = {**judgement.evidence, **small}
         return replace(
             examination, judgement=replace(judgement, evidence=evidence), shown=(kernel,)
         )

@@ -8,6 +8,7 @@ varies, see :mod:`reprise.oracle.crash`).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reprise.einsum.kernel import Kernel
@@ -97,9 +98,14 @@ def described(kernel: Kernel) -> str:
     return f"{kernel.statement}{', ' if stored else ''}{stored}"
 
 
+def shown(kernels: Sequence[Kernel], says: str) -> dict[str, str]:
+    """What a bug report says of a finding: the kernels that show it, and what is wrong."""
+    return {"shown": "; ".join(map(described, kernels)), "says": says}
+
+
 def judgement_of(kernel: Kernel, symptom: Symptom) -> Judgement:
     """The verdict on a kernel that fails so, as a campaign would file it."""
-    evidence: dict[str, object] = {}
+    evidence: dict[str, object] = dict(shown((kernel,), symptom.text))
     match symptom.verdict:
         case Verdict.WRONG_RESULT:
             signature = f"wrong | {symptom.key} | {shape_class(kernel)}"

@@ -9,7 +9,7 @@ a comment at the top, which trackers do not show.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reprise.campaign.report.summary import in_line
@@ -103,11 +103,20 @@ _PLAIN = Shape(
     ),
     log=True,
 )
+_OF_KERNELS = {
+    "taco": "tensor-compiler/taco",
+    "tensora": "drhagen/tensora",
+    "mlir-sparse": "llvm/llvm-project",
+    "pydata-sparse": "pydata/sparse",
+    "scipy-sparse": "scipy/scipy",
+    "torch-sparse": "pytorch/pytorch",
+}
 SHAPES = {
     "onnxruntime": _ONNXRUNTIME,
     "inductor": _PYTORCH,
     "tvm": _TVM,
     "tvm-cuda-compile": _TVM,
+    **{name: replace(_PLAIN, project=project) for name, project in _OF_KERNELS.items()},
 }
 """By target; others get a plain one."""
 
@@ -125,9 +134,10 @@ class BugReport:
 def bug_report(item: Item, target: Target) -> BugReport:
     """The report on a defect of ``target``."""
     shape = SHAPES.get(target.name, _PLAIN)
-    parts = _Parts(item, target)
+    kinds = _KernelParts if target.lowering == "einsum" else _Parts
+    parts = kinds(item, target)
     title = shape.prefix + parts.title()
-    lines = [f"# {title}", "", *_before(item, shape), ""]
+    lines = [f"# {title}", "", *_before(item, shape, parts), ""]
     for heading, names in shape.sections:
         body = [text for name in names if (text := parts.part(name))]
         if heading == "Error logs" and not body:
@@ -136,7 +146,7 @@ def bug_report(item: Item, target: Target) -> BugReport:
     return BugReport(title, "\n".join(lines), parts.attached(), shape.project)
 
 
-def _before(item: Item, shape: Shape) -> Iterator[str]:
+def _before(item: Item, shape: Shape, parts: _Parts) -> Iterator[str]:
     """What the person who files has to know and do."""
     yield "<!--"
     yield "Before filing (this comment is not shown):"
@@ -145,7 +155,7 @@ def _before(item: Item, shape: Shape) -> Iterator[str]:
     if item.is_flaky:
         yield "- IT DOES NOT HAPPEN EVERY TIME: file it only if repro.py shows it to you"
     yield "- run repro.py with the newest release, three times; it exits with 1 if it still fails"
-    words = " ".join(dict.fromkeys([*item.blamed, *_operators(item)]))
+    words = parts.words()
     tracker = f"https://github.com/{shape.project}/issues" if shape.project else "the tracker"
     yield f"- look for it in {tracker}: {words}"
     for near in item.nearest:
@@ -157,9 +167,11 @@ def _before(item: Item, shape: Shape) -> Iterator[str]:
                 yield f"- it may match the rule {near.rule} ({bugs}): {_line(near.why)}"
             case Truth.NO:
                 yield f"- near the rule {near.rule} ({bugs}), but: {_line(near.why)}"
+    if item.rule is not None and not item.nearest:
+        yield f"- it is what the rule {item.rule} is about"
     for asked in shape.before:
         yield f"- {asked}"
-    if not item.is_reduced:
+    if not parts.is_reduced():
         yield "- the program was not reduced: `reprise reduce` makes it smaller"
     yield "-->"
 
@@ -192,6 +204,14 @@ class _Parts:
         times = " (not every time)" if self.item.is_flaky else ""
         operators = ", ".join(_operators(self.item))
         return shortened(f"{self._symptom()}{after}{times}: {operators}", 200)
+
+    def words(self) -> str:
+        """What to look for in a tracker."""
+        return " ".join(dict.fromkeys([*self.item.blamed, *_operators(self.item)]))
+
+    def is_reduced(self) -> bool:
+        """Whether what is reported was made smaller."""
+        return self.item.is_reduced
 
     def attached(self) -> tuple[str, ...]:
         """The files to attach: what the script reads, and what people can look at."""
@@ -378,6 +398,63 @@ class _Parts:
         if not log and self.detail.verdict is Verdict.CRASH and "message" in self.evidence:
             log = "\n".join([str(self.evidence["message"]).strip(), *self.evidence["frames"]])
         return f"```text\n{log[-3000:]}\n```" if log else ""
+
+
+class _KernelParts(_Parts):
+    """The parts of a report on an einsum kernel, which numpy alone judges."""
+
+    def title(self) -> str:
+        """One line: the symptom and the kernel."""
+        times = " (not every time)" if self.item.is_flaky else ""
+        return shortened(f"{self._symptom()}{times}: {self._shown()}", 200)
+
+    def words(self) -> str:
+        """What went wrong: a kernel is found by nobody who has the same defect with another."""
+        return in_line(self._says(), 100)
+
+    def is_reduced(self) -> bool:
+        """A campaign makes kernels smaller itself."""
+        return self.item.is_reduced or bool(self.evidence.get("reduced in"))
+
+    def _shown(self) -> str:
+        return str(self.evidence.get("shown") or self.detail.title)
+
+    def _says(self) -> str:
+        return str(self.evidence.get("says") or self.evidence.get("message") or self.detail.title)
+
+    def _symptom(self) -> str:
+        match self.detail.verdict:
+            case Verdict.WRONG_RESULT:
+                return "Wrong result"
+            case Verdict.HANG:
+                return "Compilation or execution does not end"
+        return "Crash"
+
+    def _summary(self) -> str:
+        return f"{super()._summary()}\n\n```text\n{self._shown()}\n```"
+
+    def _expected(self) -> str:
+        if self.detail.verdict in _OF_VALUES:
+            return "What dense numpy computes: `EXPECTED` in the script."
+        return super()._expected()
+
+    def _actual(self) -> str:
+        return f"```text\n{shortened(self._says().strip(), 2000)}\n```"
+
+    def _log(self) -> str:
+        return ""
+
+    def _program(self) -> str:
+        return ""
+
+    def _rows(self) -> Iterator[str]:
+        yield from super()._rows()
+        if self.evidence.get("relation"):
+            note = f" ({self.evidence['note']})" if self.evidence.get("note") else ""
+            yield f"found by: {self.evidence['relation']}{note}, of `{self.evidence['kernel']}`"
+        right = self.evidence.get("right") or self.evidence.get("accepted")
+        if right:
+            yield f"variants that compute the same, and are right: {', '.join(right)}"
 
 
 def _operators(item: Item) -> list[str]:

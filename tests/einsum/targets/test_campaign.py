@@ -49,6 +49,15 @@ def test_a_campaign_finds_what_torch_does_wrongly_and_shows_it_alone(tmp_path: P
     report = reprise("report", "run", cwd=tmp_path)
     assert report.returncode == 0
     assert "torch_sum_of_blocks" in report.stdout
+    for folder in folders:
+        written = reprise("triage", "run", "--finding", folder.name, "--yes", cwd=tmp_path)
+        assert "1 report written" in written.stdout, written.stderr
+        text = (tmp_path / "run" / "reports" / folder.name / "report.md").read_text()
+        kernel = loads((folder / "kernel.json").read_text().splitlines()[-1])
+        evidence = json.loads((folder / "finding.json").read_text())["evidence"]
+        assert kernel.statement in text.splitlines()[0]
+        assert evidence["says"].strip() in text and f"found by: {evidence['relation']}" in text
+        assert "def kernel():" in text and "optimised" not in text
 
 
 def _relations(folder: Path) -> set[str]:
