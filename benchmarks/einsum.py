@@ -35,12 +35,18 @@ from typing import Any
 from reprise.einsum.data import materialise
 from reprise.einsum.generate import BLOCK, Request, Source
 from reprise.einsum.json_form import loads
-from reprise.einsum.kernel import KernelError
+from reprise.einsum.kernel import KernelError, Level
 from reprise.einsum.options import Options
 from reprise.einsum.reference import reference
-from reprise.einsum.text import parse
+from reprise.einsum.text import DTYPES, parse
 from tests.einsum.validator import problems
 
+_EVERYTHING = Options(
+    operands=(1, 4), terms=(2, 3), ranks=(1, 5), indices=8, sums=0.3, diagonals=0.1, scalars=0.1,
+    reductions=0.3, broadcasts=0.3, repeated_tensors=0.2, empty=0.05, units=0.1,
+    levels=tuple(Level), zeros=0.2, duplicates=0.1, unsorted=0.1, dtypes=DTYPES,
+)  # fmt: skip
+"""Nothing that a kernel may have has a share of 0."""
 STRICT = frozenset({"outer_products", "scalars", "units", "empty"})
 LOOSE = STRICT | {"diagonals"}
 NUMPY = LOOSE | {"reductions"}
@@ -74,7 +80,7 @@ def main() -> int:
     rows = [
         _ours("sampler, ranks 1 to 3, 5 indices", options.count, _ranks(1, 3, 5), options.seed),
         _ours("sampler, ranks 2 to 6, 6 indices", options.count, _ranks(2, 6, 6), options.seed),
-        _ours("sampler, all it can", options.count, Options(), options.seed, usual=True),
+        _ours("sampler, all it can", options.count, _EVERYTHING, options.seed, usual=True),
         _ours("under rules, for taco", options.guided, _ranks(1, 3, 5, "taco"), options.seed),
     ]
     accepted = _accepted(options.accept, options.seed)
