@@ -23,6 +23,7 @@ from reprise.einsum.kernel import Kernel
 from reprise.einsum.reference import bounds, reference
 from reprise.einsum.testing import KernelTest
 from reprise.einsum.translate.script import Translator, function, preamble
+from reprise.lang.display import shortened
 from reprise.targets.interface import Ended
 
 _OWN = frozenset(sys.stdlib_module_names)
@@ -56,7 +57,9 @@ def reproducer(kernels: Sequence[Kernel], examination: Examination, translator: 
     outcome = examination.outcome
     ends = outcome is not None and outcome.ended is not Ended.ANSWERED
     head = ["Exit code 1: it still fails; 0: it does not; 2: it cannot run here.", ""]
-    head += [" ".join(examination.judgement.title.split())]
+    told = examination.judgement.evidence  # the title is of the kernel before it was reduced
+    what = f"{told['shown']}: {told['says']}" if "shown" in told else examination.judgement.title
+    head += [shortened(" ".join(what.split()), 300)]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in head)
     own = "import os\n" + ("import subprocess\n" if ends else "")
     own += 'import sys\nimport warnings\n\nwarnings.simplefilter("ignore")  # of features in beta\n'
