@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.einsum.check import check_kernel, check_text
+from reprise.einsum.json_form import JsonError
 from reprise.einsum.kernel import KernelError
 from reprise.einsum.reading import is_file, kernels_in
 from reprise.einsum.text import FILE
@@ -57,8 +58,11 @@ def checked(kernels: Iterable[str], validity: Validity) -> Iterator[Checked]:
 def _file(path: Path, validity: Validity) -> Iterator[Checked]:
     for number, kernel in kernels_in(path):
         if isinstance(kernel, KernelError):
-            span = Span(str(path), number, 1, number, 1)
-            yield Checked("", str(path), number, (Diagnostic("kernel-json", str(kernel), span),))
+            text, column = "", 1
+            if isinstance(kernel, JsonError):
+                text, column = kernel.text, kernel.column
+            span = Span(str(path), number, column, number, column)
+            yield Checked(text, str(path), number, (Diagnostic("kernel-json", str(kernel), span),))
             continue
         text, found = check_kernel(kernel, validity)
         yield Checked(text, str(path), number, tuple(_moved(d, path, number) for d in found))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from reprise.datalog import Derivation
 from reprise.einsum.facts import Position, facts_as_written
+from reprise.einsum.fitting import DataError
 from reprise.einsum.kernel import Kernel, KernelError
 from reprise.einsum.text import FILE, KernelSyntaxError, Source, parse, print_text
 from reprise.einsum.validity import Validity, Violation
@@ -42,9 +43,18 @@ def check_source(source: Source, validity: Validity) -> list[Diagnostic]:
     if not found:
         try:
             source.kernel()
-        except KernelError as error:  # what rules do not speak of
+        except DataError as error:  # what rules do not speak of
+            found.append(Diagnostic("data", str(error), _described(source, error.name)))
+        except KernelError as error:
             found.append(Diagnostic("kernel", str(error), source.output.span))
     return found
+
+
+def _described(source: Source, name: str) -> Span:
+    """Where a tensor is described, or an index's extent is given."""
+    if name in source.tensors:
+        return source.tensors[name].span
+    return source.extents[name][1] if name in source.extents else source.output.span
 
 
 def _diagnostic(

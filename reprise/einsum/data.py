@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from reprise.einsum.fitting import LARGEST as LARGEST_OF
+from reprise.einsum.fitting import expect_fit, shape_before
 from reprise.einsum.kernel import (
     REALS,
     Computed,
@@ -42,6 +44,10 @@ LARGEST = 4
 """Drawn integers are at most this, in magnitude."""
 _MOST_PLACES = 1 << 22
 """Up to so many places each is drawn for by itself; in larger tensors entries are drawn."""
+MOST_ELEMENTS = 1 << 27
+"""Elements of an array that is made: a gigabyte of float64."""
+MOST_INDICES = 32
+"""Indices of an array, and of a term that is computed: what every numpy since 1.0 holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,9 @@ class Stored:
     values: Array
 
     def dense(self) -> Array:
-        """The tensor as an array."""
+        """The tensor as an array. Raises KernelError if it is too large to be one."""
+        if prod(self.shape) > MOST_ELEMENTS or len(self.shape) > MOST_INDICES:
+            raise KernelError(f"a tensor of shape {_brief(self.shape)} is too large to be dense")
         if not self.shape:
             return np.asarray(self.values.sum(dtype=self.values.dtype))
         array = np.zeros(self.shape, self.values.dtype)
@@ -99,6 +107,7 @@ def entries(
     computed: Mapping[str, Array] | None = None,
 ) -> Stored:
     """The entries of a tensor of this shape. Raises KernelError."""
+    expect_fit(data, shape, dtype.name)
     match data:
         case Computed(output):
             array = (computed or {}).get(output)
@@ -106,9 +115,9 @@ def entries(
                 raise KernelError(f"reads {output}, which nothing has computed")
             return of_array(np.asarray(array, dtype), shape)
         case Drawn():
-            stored = _draw(data, _before(shape, data.edits), dtype)
+            stored = _draw(data, shape_before(shape, data.edits), dtype)
         case Entries(coordinates, values):
-            stored = _written(coordinates, values, _before(shape, data.edits), dtype)
+            stored = _written(coordinates, values, shape_before(shape, data.edits), dtype)
     for edit in data.edits:
         stored = _edited(stored, edit)
     return stored
@@ -231,31 +240,11 @@ def _written(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
 ) -> Stored:
-    if len(coordinates) != len(values):
-        raise KernelError(f"{len(coordinates)} coordinates, but {len(values)} values")
-    for coordinate in coordinates:
-        if len(coordinate) != len(shape) or not all(
-            0 <= c < extent for c, extent in zip(coordinate, shape, strict=True)
-        ):
-            raise KernelError(f"coordinate {coordinate} is not in shape {shape}")
     array = np.array(coordinates, np.int64).reshape(len(coordinates), len(shape))
     return Stored(shape, array, np.asarray(values, dtype))
 
 
 # --- edits ---------------------------------------------------------------------------------------
-
-
-def _before(shape: tuple[int, ...], edits: tuple[Edit, ...]) -> tuple[int, ...]:
-    """The shape before edits: only transpositions change it."""
-    for edit in reversed(edits):
-        if isinstance(edit, Transposed):
-            if sorted(edit.axes) != list(range(len(shape))):
-                raise KernelError(f"{edit.axes} is no order of {len(shape)} axes")
-            earlier = [0] * len(shape)
-            for axis, source in enumerate(edit.axes):
-                earlier[source] = shape[axis]
-            shape = tuple(earlier)
-    return shape
 
 
 def _edited(stored: Stored, edit: Edit) -> Stored:
@@ -264,7 +253,7 @@ def _edited(stored: Stored, edit: Edit) -> Stored:
         case Transposed(axes):
             return Stored(tuple(shape[a] for a in axes), coordinates[:, list(axes)], values)
         case Scaled(exponent):
-            return Stored(shape, coordinates, np.ldexp(values, exponent).astype(values.dtype))
+            return Stored(shape, coordinates, _scaled(values, exponent))
         case Permuted(axis, seed):
             moved = coordinates.copy()
             moved[:, axis] = permutation(seed, shape[axis])[moved[:, axis]]
@@ -280,8 +269,20 @@ def _edited(stored: Stored, edit: Edit) -> Stored:
             return _taken(stored, np.random.default_rng(seed).permutation(len(values)))
 
 
+def _scaled(values: Array, exponent: int) -> Array:
+    with np.errstate(over="ignore"):
+        wide = np.ldexp(values, exponent)
+    if np.any(np.abs(wide) > LARGEST_OF[values.dtype.name]):
+        raise KernelError(f"{values.dtype.name} does not hold the values times 2^{exponent}")
+    return wide.astype(values.dtype)
+
+
 def _taken(stored: Stored, which: Array) -> Stored:
     return Stored(stored.shape, stored.coordinates[which], stored.values[which])
+
+
+def _brief(shape: tuple[int, ...]) -> str:
+    return str(shape) if len(shape) <= 8 else f"({', '.join(map(str, shape[:6]))}, ...)"
 
 
 def _flat(coordinates: Array, shape: tuple[int, ...]) -> Array:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reprise.einsum import schema
+from reprise.einsum.fitting import fitted
 from reprise.einsum.kernel import (
     INTEGERS,
     Access,
@@ -40,6 +41,16 @@ from reprise.einsum.kernel import (
 VERSION = 1
 
 
+class JsonError(KernelError):
+    """A text that is no JSON: from where on, and that line."""
+
+    def __init__(self, why: str, line: int, column: int, text: str) -> None:
+        super().__init__(f"this is no JSON: {why}")
+        self.line = line
+        self.column = column
+        self.text = text
+
+
 def dumps(kernel: Kernel) -> str:
     """The kernel on one line, without the line's end."""
     return json.dumps(to_json(kernel), separators=(",", ":"))
@@ -47,23 +58,36 @@ def dumps(kernel: Kernel) -> str:
 
 def loads(line: str) -> Kernel:
     """Read what :func:`dumps` writes. Raises KernelError."""
-    try:
-        return from_json(decoded(line))
-    except json.JSONDecodeError as error:
-        raise KernelError(f"column {error.colno}: this is no JSON: {error.msg}") from error
+    return from_json(decoded(line))
 
 
 def decoded(text: str) -> Any:
-    """What a JSON text says. Raises json.JSONDecodeError, and KernelError for what is JSON and
-    cannot be held."""
+    """What a JSON text says. Raises JsonError, and KernelError for what is JSON and cannot be
+    held."""
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        raise
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        line = text.split("\n")[error.lineno - 1]
+        raise JsonError(error.msg, error.lineno, error.colno, line) from error
     except RecursionError as error:
         raise KernelError("this JSON is nested too deeply") from error
+    except KernelError:
+        raise
     except ValueError as error:  # a number of more than a few thousand digits
         raise KernelError("this JSON has a number of too many digits") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise KernelError(f"this JSON has an object with the key {twice!r} twice")
+    return found
+
+
+def _no_number(constant: str) -> float:
+    raise KernelError(f"this is no JSON: {constant} is no number")
 
 
 def read_lines(lines: Iterable[str]) -> Iterator[tuple[int, Kernel | KernelError]]:
@@ -103,7 +127,7 @@ def from_json(document: Any) -> Kernel:
         document["dtype"],
     )
     _expect_all(output, operands, document["extents"], kernel)
-    return kernel
+    return fitted(kernel)
 
 
 def _expect_all(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from reprise.einsum import tensure
-from reprise.einsum.json_form import decoded, from_json, read_lines
+from reprise.einsum.json_form import JsonError, decoded, from_json, read_lines
 from reprise.einsum.kernel import Kernel, KernelError
 from reprise.einsum.text import parse
 
@@ -28,6 +27,8 @@ def located(named: str) -> Iterator[tuple[str, Kernel]]:
         yield "", parse(named).kernel()
         return
     for line, kernel in kernels_in(Path(named)):
+        if isinstance(kernel, JsonError):
+            raise KernelError(f"{named}:{line}:{kernel.column}: {kernel}")
         if isinstance(kernel, KernelError):
             raise KernelError(f"{named}:{line}: {kernel}")
         yield f"{named}:{line}", kernel
@@ -37,20 +38,21 @@ def kernels_in(path: Path) -> Iterator[tuple[int, Kernel | KernelError]]:
     """The kernels of a file, each with its line; for one that cannot be read, why.
 
     A ``.jsonl`` file has one on each line. A ``.json`` file is one document: a kernel, or kernels
-    in the form of TENSURE's artifact. Bytes that are no UTF-8 are read as what no kernel has.
+    in the form of TENSURE's artifact. A byte order mark is
+    passed over; bytes that are no UTF-8 are read as what no kernel has.
     """
     if path.suffix == ".jsonl":
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
             yield from read_lines(file)
         return
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
     try:
         document = decoded(text)
         if isinstance(document, dict) and "computations" in document:
             yield from ((1, kernel) for kernel in tensure.from_document(document, path.parent))
         else:
             yield 1, from_json(document)
-    except json.JSONDecodeError as error:
-        yield error.lineno, KernelError(f"column {error.colno}: this is no JSON: {error.msg}")
+    except JsonError as error:
+        yield error.line, error
     except KernelError as error:
         yield 1, error

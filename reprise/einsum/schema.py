@@ -86,7 +86,7 @@ def _keyword(value: Any, keyword: str, rule: Any, rules: dict[str, Any], path: s
         return _array_keyword(value, keyword, rule, rules, path, wrong)
     if isinstance(value, str):
         if keyword == "pattern":
-            return None if re.search(rule, value) else wrong("a name")
+            return None if _pattern(rule).search(value) else wrong("a name")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         if keyword == "minimum":
             return None if value >= rule else wrong(f"at least {rule}")
@@ -175,6 +175,12 @@ def _one_of(value: Any, rules: list[dict[str, Any]], path: str) -> str | None:
 
 def _first(problems: Any) -> str | None:
     return next((problem for problem in problems if problem is not None), None)
+
+
+@cache
+def _pattern(rule: str) -> re.Pattern[str]:
+    """A schema's pattern. Its ``$`` is the end, where Python's is also before a last newline."""
+    return re.compile(rule.replace("$", r"\Z"))
 
 
 def _same(a: Any, b: Any) -> bool:

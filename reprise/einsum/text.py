@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NoReturn
 
+from reprise.einsum.fitting import fitted
 from reprise.einsum.kernel import (
     INTEGERS,
     LEVEL_OF,
@@ -136,7 +137,7 @@ class Source:
     def kernel(self) -> Kernel:
         """The kernel. Raises KernelError if it does not hang together."""
         declared = self.tensors.items()
-        return assemble(
+        kernel = assemble(
             self.output.access,
             self.products,
             self.known_extents(),
@@ -144,6 +145,7 @@ class Source:
             {name: d.data for name, d in declared if d.data is not None},
             self.dtype,
         )
+        return fitted(kernel)
 
 
 def parse(text: str) -> Source:
@@ -202,7 +204,7 @@ def _edit(edit: Edit) -> str:
 # --- reading -------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<name>[^\W\d]\w*)|(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+    r"\s*(?:(?P<name>[^\W\d]\w*)|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<mark>->|\.\.\.|[-(),=+*:\[\]{}|])|(?P<other>\S))"
 )
 _EINSUM = "`ij,jk->ik`"
@@ -440,7 +442,7 @@ class _Parser:
         self.take()
         extents: dict[str, tuple[int, Span]] = {}
         tensors: dict[str, Declared] = {}
-        dtype = source.dtype
+        dtype: str | None = None
         while self.next.kind != "end":
             name = self.name("a clause")
             if self.skip("="):
@@ -452,6 +454,8 @@ class _Parser:
                     self.fail(f"tensor {name.text} is described twice", name.span)
                 tensors[name.text] = self.tensor(name)
             elif name.text in DTYPES:
+                if dtype is not None:
+                    self.fail(f"the element type is {dtype} already", name.span)
                 dtype = name.text
             else:
                 self.fail(
@@ -464,7 +468,9 @@ class _Parser:
         if self.next.kind != "end":
             self.fail(f"expected `,` or the end, found {self.next}")
         self.known(source, extents, tensors)
-        return Source(self.text, source.output, source.terms, extents, tensors, dtype)
+        return Source(
+            self.text, source.output, source.terms, extents, tensors, dtype or source.dtype
+        )
 
     def known(
         self,
@@ -491,7 +497,7 @@ class _Parser:
         stored = self.format() if self.next.kind == "name" else None
         shape = None
         if self.skip("["):
-            shape = self.integers("]")
+            shape = self.integers("]", "an extent", self.natural)
         data = None
         if self.sees("{") or self.next.kind == "name":
             data = self.data()
@@ -525,11 +531,13 @@ class _Parser:
             found.append(self.natural("a position"))
         return tuple(found)
 
-    def integers(self, end: str) -> tuple[int, ...]:
+    def integers(
+        self, end: str, what: str = "a number", read: Callable[[str], int] | None = None
+    ) -> tuple[int, ...]:
         """Numbers up to ``end``, which is taken."""
         found: list[int] = []
         while not self.sees(end):
-            found.append(self.integer("a number"))
+            found.append((read or self.integer)(what))
             if not self.skip(","):
                 break
         self.expect(end)
@@ -562,8 +570,12 @@ class _Parser:
         density, seed, values, unsorted = UNSAID.density, UNSAID.seed, INTEGERS, False
         counts = {"duplicates": 0, "zeros": 0}
         if self.skip("("):
+            said: set[str] = set()
             while not self.sees(")"):
                 word = self.name("a property of the data")
+                if word.text in said:
+                    self.fail(f"`{word.text}` is there twice", word.span)
+                said.add(word.text)
                 match word.text:
                     case "unsorted":
                         unsorted = True

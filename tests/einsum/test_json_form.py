@@ -135,9 +135,12 @@ def test_what_cannot_be_read_is_said(change: dict[str, Any], message: str) -> No
     [
         (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
         (b'{"version": ' + b"9" * 5000 + b"}", "too many digits"),
-        (b"\xff\xfe{}\x00", "this is no JSON"),
+        (b"\xff\xfe{}\x00", ":1:1: this is no JSON"),
+        (b'{"version": 1, "dtype" 3}', ":1:24: this is no JSON"),
+        (b'{"version": NaN}', "NaN is no number"),
+        (b'{"version": 1, "extents": {"i": 3, "j": 1, "i": 4}}', "the key 'i' twice"),
     ],
-    ids=["deep", "long", "bytes"],
+    ids=["deep", "long", "bytes", "comma", "nan", "twice"],
 )
 @pytest.mark.parametrize("name", ["kernel.json", "kernels.jsonl"])
 def test_a_file_that_cannot_be_held_is_refused(
@@ -147,6 +150,21 @@ def test_a_file_that_cannot_be_held_is_refused(
     path.write_bytes(content)
     with pytest.raises(KernelError, match=message):
         list(read_kernels(str(path)))
+
+
+@pytest.mark.parametrize("name", ["kernel.json", "kernels.jsonl"])
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(json.dumps(to_json(parse("i->i").kernel())), encoding="utf-8-sig")
+    assert len(list(read_kernels(str(path)))) == 1
+
+
+@pytest.mark.parametrize("name", ["B\n", "where", "1x", "", "\u00e9", "B C"])
+def test_what_no_text_can_name_is_no_name(name: str) -> None:
+    written = json.dumps(to_json(parse("A(i) = B(i) where B: s").kernel()))
+    for what in ("B", "i", "A"):
+        with pytest.raises(KernelError, match="expected a name"):
+            loads(written.replace(f'"{what}"', json.dumps(name)))
 
 
 def test_every_coordinate_has_a_value() -> None:
