@@ -16,10 +16,13 @@ two kinds of levels, no order of modes but the given one, and float64: what it c
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from reprise.einsum.data import Stored, materialise
+from reprise.einsum.fitting import fitted
+from reprise.einsum.json_form import decoded
 from reprise.einsum.kernel import (
     Computed,
     Data,
@@ -43,12 +46,9 @@ def read(path: Path) -> list[Kernel]:
     A later computation may read the output of an earlier one. Raises KernelError.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise KernelError(f"{path}: this is no JSON: {error}") from error
-    try:
+        document = decoded(path.read_text(encoding="utf-8-sig"))
         return from_document(document, path.parent)
-    except KernelError as error:
+    except (KernelError, UnicodeDecodeError) as error:
         raise KernelError(f"{path}: {error}") from error
 
 
@@ -63,6 +63,8 @@ def from_document(document: Any, folder: Path) -> list[Kernel]:
             source = parse(expression)
         except KernelSyntaxError as error:
             raise KernelError(f"{where}: {error}") from error
+        if source.extents or source.tensors or source.dtype != "float64":
+            raise KernelError(f"{where}: `where` is not of the artifact: 'tensors' says the rest")
         extents: dict[str, int] = {}
         formats: dict[str, Format] = {}
         data: dict[str, Data] = {}
@@ -86,15 +88,11 @@ def from_document(document: Any, folder: Path) -> list[Kernel]:
                 data[name] = Computed(name)
             elif name != source.output.access.tensor:
                 data[name] = _data(tensor, folder)
-        kernels.append(
-            assemble(
-                source.output.access,
-                source.products,
-                extents,
-                formats,
-                data,
-            )
-        )
+        try:
+            kernel = assemble(source.output.access, source.products, extents, formats, data)
+            kernels.append(fitted(kernel))
+        except KernelError as error:
+            raise KernelError(f"{where}: {error}") from error
     return kernels
 
 
@@ -184,7 +182,7 @@ def _tensors(document: Any) -> dict[str, dict[str, Any]]:
 
 def _format(tensor: dict[str, Any]) -> Format:
     words = tensor["storageFormat"]
-    if not isinstance(words, list) or any(word not in _LEVELS for word in words):
+    if not isinstance(words, list) or any(word not in list(_LEVELS) for word in words):
         raise KernelError(
             f"tensor {tensor['name']}: 'storageFormat' is no list of {', '.join(_LEVELS)}"
         )
@@ -194,21 +192,31 @@ def _format(tensor: dict[str, Any]) -> Format:
 def _data(tensor: dict[str, Any], folder: Path) -> Data:
     """The data of an operand's file; a tensor without one has no entries."""
     name = tensor.get("dataFile", "")
-    if not isinstance(name, str) or name in ("", "-"):
+    if not isinstance(name, str) or not name.isprintable():
+        raise KernelError(f"tensor {tensor['name']}: 'dataFile' is no name of a file")
+    if name in ("", "-"):
         return Entries((), ())
     file = folder / name
-    if not file.exists():  # the artifact writes the path as it was on the machine that made it
+    if not _is_there(file):  # the artifact writes the path as it was on the machine that made it
         file = folder / Path(name).name
     if file.suffix not in (".tns", ".ttx"):
         raise KernelError(f"tensor {tensor['name']}: {name} is neither .tns nor .ttx")
     try:
-        lines = file.read_text(encoding="ascii").splitlines()
+        # What is not ASCII is read as what no number has.
+        lines = file.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError as error:
         raise KernelError(f"tensor {tensor['name']}: {file}: {error.strerror}") from error
-    return _entries(lines, len(tensor["shape"]), file)
+    return _entries(lines, tensor["shape"], file)
 
 
-def _entries(lines: list[str], rank: int, file: Path) -> Entries:
+def _is_there(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:  # a name that is too long
+        return False
+
+
+def _entries(lines: list[str], shape: list[int], file: Path) -> Entries:
     coordinates, values = [], []
     header = file.suffix == ".ttx"
     for number, line in enumerate(lines, 1):
@@ -222,9 +230,16 @@ def _entries(lines: list[str], rank: int, file: Path) -> Entries:
             coordinate = tuple(int(word) - 1 for word in words[:-1])
             value = float(words[-1])
         except ValueError as error:
-            raise KernelError(f"{file}:{number}: this is no entry: {line!r}") from error
-        if len(coordinate) != rank:
-            raise KernelError(f"{file}:{number}: {len(coordinate)} coordinates instead of {rank}")
+            shown = line if len(line) <= 60 else f"{line[:57]}..."
+            raise KernelError(f"{file}:{number}: this is no entry: {shown!r}") from error
+        if len(coordinate) != len(shape):
+            raise KernelError(
+                f"{file}:{number}: {len(coordinate)} coordinates instead of {len(shape)}"
+            )
+        if not all(0 <= c < extent for c, extent in zip(coordinate, shape, strict=True)):
+            raise KernelError(f"{file}:{number}: this is outside of shape {tuple(shape)}: {line!r}")
+        if not isfinite(value):
+            raise KernelError(f"{file}:{number}: {words[-1]} is no value")
         coordinates.append(coordinate)
         values.append(value)
     return Entries(tuple(coordinates), tuple(values))

@@ -123,6 +123,11 @@ def test_what_the_form_cannot_say_is_refused(text: str, message: str) -> None:
         (lambda d: d["tensors"][2].update(storageFormat=["Odd"]), "no list of Dense, Sparse"),
         (lambda d: d["tensors"][2].update(dataFile="no.tns"), "No such file"),
         (lambda d: d["tensors"].pop(), "tensor C is not described"),
+        (lambda d: d["tensors"][2].update(storageFormat=[["Dense"]] * 2), "no list of Dense"),
+        (lambda d: d["tensors"][2].update(dataFile="C\0.tns"), "no name of a file"),
+        (lambda d: d["tensors"][2].update(dataFile="C" * 300 + ".tns"), "too long"),
+        (lambda d: d["computations"][0].update(expression="A(i) = B(i) where i=2"), "not of the"),
+        (lambda d: d["computations"][0].update(expression="A(i,l) = A(i,l)"), "is also read"),
     ],
 )
 def test_what_is_no_kernel_is_said(tmp_path: Path, change: Any, message: str) -> None:
@@ -135,9 +140,22 @@ def test_what_is_no_kernel_is_said(tmp_path: Path, change: Any, message: str) ->
         read(file)
 
 
-@pytest.mark.parametrize("line", ["1 x 2", "1 2", "1 2 3 4 5"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1 x 2",
+        "1 2",
+        "1 2 3 4 5",
+        "0 1 2",
+        "5 1 2",
+        "1 1 nan",
+        "1 1 1e400",
+        "\xff 1 1",
+        "\uff11 1 1",
+    ],
+)
 def test_a_bad_line_of_data_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "B.tns").write_text("")
-    (tmp_path / "C.tns").write_text(f"1 2 2\n{line}\n")
+    (tmp_path / "C.tns").write_text(f"1 2 2\n{line}\n", encoding="utf-8")
     with pytest.raises(KernelError, match=r"C.tns:2: "):
         from_document(document(), tmp_path)
