@@ -16,12 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from reprise.einsum.data import Array, Stored
-from reprise.einsum.kernel import Kernel, Term
+from reprise.einsum.data import MOST_INDICES, Array, Stored
+from reprise.einsum.kernel import Kernel, KernelError, Term
 from reprise.lang.display import counted
 
 _MANTISSA = {"float64": 53, "float32": 24, "int64": 63, "int32": 31}
 """Up to 2 to this power, every integer has its own value in the element type."""
+MOST_FACTORS = 30
+"""Factors of a term that is computed: numpy's einsum holds no more."""
+MOST_ITERATIONS = 1 << 33
+"""How often the loops of a term may run: about a minute."""
 
 
 def evaluate(kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
@@ -125,6 +129,7 @@ def difference(expected: Array, actual: Array, bound: Array | float = 0.0) -> Di
 def _term(kernel: Kernel, term: Term, arrays: Mapping[str, Array]) -> Array:
     """A term's value, in the output's shape. An index of the output that the term does not have is
     broadcast."""
+    _expect_computable(kernel, term)
     numbers: dict[str, int] = {}
     for index in chain(kernel.output.indices, term.indices):
         numbers.setdefault(index, len(numbers))
@@ -137,6 +142,18 @@ def _term(kernel: Kernel, term: Term, arrays: Mapping[str, Array]) -> Array:
     axes = tuple(extents[i] if i in inside else 1 for i in kernel.output.indices)
     shape = tuple(extents[i] for i in kernel.output.indices)
     return np.broadcast_to(value.reshape(axes), shape)
+
+
+def _expect_computable(kernel: Kernel, term: Term) -> None:
+    """Raise KernelError for a term that numpy has no room or no time for."""
+    if len(term.factors) > MOST_FACTORS:
+        raise KernelError(f"a term of {len(term.factors)} factors is too long to be computed")
+    indices = {*kernel.output.indices, *term.indices}
+    extents = kernel.extent
+    runs = prod(extents[index] for index in indices)
+    if len(indices) > MOST_INDICES or runs > MOST_ITERATIONS:
+        raise KernelError(f"{len(indices)} indices that run {runs:.3g} times are too many to be "
+                          "computed densely")  # fmt: skip
 
 
 def _most_at_one_place(stored: Stored) -> int:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import permutations
+from math import factorial
 from random import Random
 
 import numpy as np
@@ -249,7 +249,7 @@ def transpose(kernel: Kernel, rng: Random) -> Variant | None:
         return None
     tensor = rng.choice(tensors)
     rank = tensor.format.rank
-    axes = rng.choice([axes for axes in permutations(range(rank)) if axes != tuple(range(rank))])
+    axes = _permutation(rng.randrange(factorial(rank) - 1) + 1, rank)
     stored = Format(
         tensor.format.levels, tuple(axes.index(position) for position in tensor.format.order)
     )
@@ -271,6 +271,16 @@ def transpose(kernel: Kernel, rng: Random) -> Variant | None:
         back = tuple(axes.index(axis) for axis in range(rank))
     note = f"{tensor.name}: positions {','.join(map(str, axes))}"
     return Variant("transpose", note, (changed,), Recovery((kernel.output.tensor,), axes=back))
+
+
+def _permutation(number: int, rank: int) -> tuple[int, ...]:
+    """One of the orders of so many axes, by its number in lexicographic order; 0: as they are."""
+    left = list(range(rank))
+    found = []
+    for remaining in reversed(range(rank)):
+        place, number = divmod(number, factorial(remaining))
+        found.append(left.pop(place))
+    return tuple(found)
 
 
 @_relation("permute", "the coordinates of an index permuted in all tensors", Exactness.ROUNDED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from reprise.einsum.data import Stored, materialise
-from reprise.einsum.kernel import Computed, Kernel
+from reprise.einsum.kernel import Computed, Kernel, KernelError
 from reprise.einsum.reference import bounds, difference, is_exact, reference
 from reprise.einsum.text import parse
 from tests.einsum.kernels import kernels
@@ -93,6 +94,23 @@ def test_sums_in_any_order_are_within_the_bounds(dtype: str) -> None:
             total = total + products[number]
         assert difference(expected, np.asarray(total), bound) is None
     assert difference(expected, expected + 2 * bound, bound) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("i,i-> where i=1099511627776, B: s empty, C: s empty", "too large to be dense"),
+        (f"{'i' * 33}->i where i=1", "too large to be dense"),
+        ("ijk->i where i=4096, j=4096, k=4096, B: sss empty", "too large to be dense"),
+        (",".join("abcdefghijklmnopqrstuvwxyzABCDEFGH") + "-> where a=1", "a term of 34 factors"),
+        (",".join("abcdefghijklmnopqrst") + "->", "run 1.1e+12 times"),
+    ],
+)
+def test_what_is_too_large_to_be_computed_is_refused(text: str, message: str) -> None:
+    kernel = parse(text).kernel()
+    stored = materialise(kernel)
+    with pytest.raises(KernelError, match=re.escape(message)):
+        reference(kernel, stored)
 
 
 def test_nan_is_never_equal_and_minus_zero_is_zero() -> None:

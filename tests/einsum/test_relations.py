@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from itertools import permutations
+from math import factorial
 from random import Random
 
 import numpy as np
@@ -159,6 +162,28 @@ def test_a_transposed_operand_is_stored_as_before() -> None:
         (changed,) = found.kernels
         assert changed.statement == "A(i) = B(j,i)"
         assert changed.tensor("B").format == Format((Level.DENSE, Level.COMPRESSED), (1, 0))
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4])
+def test_every_order_of_positions_comes_out_as_often(rank: int) -> None:
+    text = f"A() = B({','.join('ijkl'[:rank])})"
+    kernel, rng = parse(text).kernel(), Random(0)
+    found = Counter(
+        variant.kernels[0].accesses[0].indices
+        for _ in range(60 * factorial(rank))
+        for variant in variants(kernel, rng, ["transpose"])
+    )
+    assert set(found) == set(permutations("ijkl"[:rank])) - {tuple("ijkl"[:rank])}
+    assert min(found.values()) > 25
+
+
+def test_a_tensor_of_many_indices_has_variants_soon() -> None:
+    indices = ",".join(f"i{n}" for n in range(30))
+    extents = ", ".join(f"i{n}={1 + (n < 3)}" for n in range(30))
+    kernel = parse(f"A({indices}) = B({indices}) where {extents}").kernel()
+    for name in ("transpose", "permute", "formats"):
+        (variant,) = variants(kernel, Random(1), [name])
+        assert (variant.reference() == reference(kernel, materialise(kernel))).all()
 
 
 def test_splitting_and_distributing_use_one_kernel_or_two() -> None:
