@@ -27,8 +27,9 @@ _TRIES = 6
 _BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4}
 
 
-_FAILURES = 25
-"""How many kernels in succession may be without extents before it is given up."""
+_FAILURES = 100
+"""How often a kernel may be drawn in vain before it is given up: always as often, so that it does
+not depend on the kernels before it, which another process may have made."""
 
 
 class Stuck(Exception):
@@ -52,6 +53,10 @@ class Extents:
         self.width = max(_BYTES[dtype] for dtype in options.dtypes)
         self.failures = 0
 
+    def restart(self) -> None:
+        """Begin with another kernel: what was drawn for the last one in vain counts no more."""
+        self.failures = 0
+
     def draw(
         self,
         rng: Random,
@@ -62,7 +67,7 @@ class Extents:
     ) -> dict[str, int] | None:
         """An extent for each index, in the order given; None if the budget leaves none.
 
-        Raises Stuck once that has happened too often in succession.
+        Raises Stuck once that has happened too often since :meth:`restart`.
         """
         indices = tuple(indices)
         found: dict[str, int] = {}
@@ -88,7 +93,7 @@ class Extents:
                 why = "" if isinstance(solved, dict) else solved
         else:
             why, solution = "upper bounds", self._smaller(found, output, operands)
-        self.failures = 0 if solution is not None else self.failures + 1
+        self.failures += solution is None
         if self.failures > _FAILURES:
             raise Stuck(f"no extents keep to the budget; in the way are: {why}")
         return solution

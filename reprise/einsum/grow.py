@@ -56,6 +56,7 @@ class Grower:
 
     def kernel(self, rng: Random) -> Kernel:
         """A kernel. Raises Stuck if the rules and options leave none, as far as was tried."""
+        self.sampler.extents.restart()
         for _ in range(_KERNELS):
             self.begun += 1
             try:

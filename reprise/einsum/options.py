@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from math import perm
+from math import isfinite, perm
 
+from reprise.einsum.fitting import MOST
 from reprise.einsum.kernel import INTEGERS, REALS, KernelError, Level, Structure
 from reprise.einsum.settings import Settings
 from reprise.einsum.text import DTYPES
@@ -133,6 +134,11 @@ class Options:
             raise KernelError(f"dtypes: {', '.join(DTYPES)}")
         if self.values == REALS and not all(d.startswith("float") for d in self.dtypes):
             raise KernelError("values: integers cannot hold reals")
+        if self.extents[1] > MOST:
+            raise KernelError(f"extents: at most {MOST}")
+        weights = [weight for _, weight in self.structures]
+        if not all(weight >= 0 and isfinite(weight) for weight in weights) or not sum(weights):
+            raise KernelError("structures: how often is a number from 0, and not always 0")
         if self.extents[0] == 0:
             raise KernelError("extents: from 1; `empty` says how often there is a 0")
 

@@ -59,6 +59,7 @@ class Sampler:
 
         Raises Stuck if the options leave nothing that keeps to the rules.
         """
+        self.extents.restart()
         for _ in range(_TRIES):
             structure = self.structure(rng)
             if structure is None:

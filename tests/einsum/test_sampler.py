@@ -240,3 +240,19 @@ def test_options_that_leave_no_kernel_are_said() -> None:
     sampler = Source(Request(1, 0, Options(ranks=(3, 3), sums=1, terms=(3, 3), operands=(3, 3),
                                            outer_products=0, indices=3, scalars=0)))  # fmt: skip
     assert sampler.maker.line(Random(0))  # type: ignore[union-attr]
+
+
+def test_kernels_that_no_budget_allows_do_not_add_up() -> None:
+    """Scalars have one element, so that one kernel in twenty is drawn in vain; blocks may be made
+    anywhere, so that it must not matter which were made before."""
+    options = Options(budget=Budget(elements=(2, 300)), sums=0)
+    source = Source(Request(4 * BLOCK, 7, options))
+    blocks = [source.block(number) for number in range(4)]
+    alone = Source(Request(4 * BLOCK, 7, options)).block(3)
+    assert alone == blocks[3]
+
+
+@pytest.mark.parametrize("weights", [(0.0,), (-1.0, 3.0), (float("nan"),), (float("inf"), 1.0)])
+def test_structures_have_weights_that_mean_something(weights: tuple[float, ...]) -> None:
+    with pytest.raises(KernelError, match="structures: how often"):
+        Options(structures=tuple(zip(Structure, weights, strict=False)))
