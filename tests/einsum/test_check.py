@@ -169,6 +169,15 @@ def test_rules_of_ones_own_hold_too(reprise: Run, tmp_path: Path) -> None:
     assert reprise("einsum", "gen", "--out", "-", "--rules", broken).returncode == 2
 
 
+def test_what_leaves_no_kernel_leaves_the_file_as_it_is(reprise: Run, tmp_path: Path) -> None:
+    file = tmp_path / "kernels.jsonl"
+    file.write_text("kept\n")
+    for options in (["--elements", "0"], ["--levels", "singleton"], ["--ranks", "9"]):
+        done = reprise("einsum", "gen", "--out", file, "--empty", "0", *options)
+        assert done.returncode == 2
+    assert file.read_text() == "kept\n"
+
+
 def test_what_a_file_s_kernel_cannot_be_is_said_of_its_line(reprise: Run, tmp_path: Path) -> None:
     file = tmp_path / "kernels.jsonl"
     kernels = [parse(text).kernel() for text in ("ij->ij", "ij->ij where B: ds:1,0")]
