@@ -31,6 +31,9 @@ class Runner(KernelRunner):  # type: ignore[misc]
             raise RuntimeError(
                 "there is no program taco on the PATH (docs/einsum-targets.md builds it)"
             )
+        compiler = os.environ.get("TACO_CC", "").split()
+        if compiler and shutil.which(compiler[0]) is None:
+            raise RuntimeError(f"there is no C compiler {compiler[0]}, which TACO_CC names")
         told = subprocess.run([path, "-version"], capture_output=True, text=True).stdout
         version = re.search(r"TACO version: (\S+)", told)
         commit = re.search(r"\b([0-9a-f]{7,40})\b", told)
