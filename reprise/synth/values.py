@@ -223,7 +223,8 @@ def _key_lengths(rng: Random, type: TensorType, use: Use) -> Array:
 
 def _planes(rng: Random, type: TensorType, use: Use) -> Array:
     shape, dtype, _ = _known(type)
-    assert use.result.shape is not None
+    if use.result.shape is None:  # a signature may leave it open
+        raise NoValue
     places = math.prod(e for e in use.result.shape[2:] if isinstance(e, int))
     each = math.prod(shape[2:])
     if each > places:

@@ -14,7 +14,7 @@ ranks than any signature allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -39,7 +39,7 @@ from reprise.xcheck.judge import Judge, Judgement
 from reprise.xcheck.question import MOST, Asked, Drawn, Numbers, Rule, solve
 from reprise.xcheck.signatures import operators_in, signatures_for
 from reprise.xcheck.sizes import draw_shape
-from reprise.xcheck.stored import as_signed, as_written, is_stored_operand
+from reprise.xcheck.stored import as_searched, as_signed, as_written, is_stored_operand
 from reprise.xcheck.symbolic import TooMuch
 from reprise.xcheck.write import (
     Unwritten,
@@ -65,6 +65,7 @@ _FAILURES = 2
 _TURNS = frozenset({"data_representation", "parameter_bound", "algebraic", "cardinality"})
 """Classes of constraints that signatures speak of too."""
 _FLOW = frozenset({"node", "input", "output"})
+_SAYS_ATTRIBUTE = ("attr", "attr_at", "attr_len", "attr_given", "given")
 _STORED = ("value_", "has_")
 _STORED_NAMES = frozenset(
     {"initializer", "constant", "derived_constant", "varies", "graph_input", "integral"}
@@ -184,9 +185,20 @@ class Modeller:
     def finder_for(self, constraint: Constraint) -> WitnessFinder:
         """The witness finder, with none of the relations that only other constraints need."""
         finder = copy(self.finder)
-        narrow = self.rules.program.restricted_to([*self._common, constraint.guard])
+        program = self.rules.program
+        others = tuple(r for r in program.rules if r.head.relation != constraint.guard)
+        searched = core.Program(program.relations, (*others, *self.searched(constraint)))
+        narrow = searched.restricted_to([*self._common, constraint.guard])
         finder.rules = replace(self.rules, program=narrow)
         return finder
+
+    def searched(self, constraint: Constraint) -> list[core.Rule]:
+        """The guard's rules as programs are searched for: what they say of operands that a
+        signature has as attributes is said of those."""
+        return [
+            replace(rule, body=as_searched(rule.body, self.signatures))
+            for rule in self.by_head.get(constraint.guard, ())
+        ]
 
     @cached_property
     def _common(self) -> list[str]:
@@ -312,6 +324,8 @@ class _Search:
                 return
             if kind is not Kind.RESHAPED:
                 yield _Structure(graph, graph)
+                if kind is Kind.UNTYPED:
+                    yield from _retyped(graph)
             else:
                 yield from self._reshaped(graph)
 
@@ -326,7 +340,7 @@ class _Search:
         if not isinstance(witness, Witness):
             self._failures += 1
             return None
-        graph = as_written(witness.program.graph)
+        graph = as_written(witness.program.graph, self._named)
         self._found.append(_opened(graph, self._about_values))
         return self._found[-1]
 
@@ -339,7 +353,7 @@ class _Search:
         """Where the constraint applies, as a pattern."""
         constraint = self.constraint
         alternatives = []
-        for rule in self.maker.by_head.get(constraint.guard, ()):
+        for rule in self.maker.searched(constraint):
             flow = tuple(x for x in rule.body if isinstance(x, core.Atom) and not x.negated)
             flow = tuple(x for x in flow if x.relation in _FLOW)
             rest = tuple(x for x in rule.body if x not in flow)
@@ -349,6 +363,11 @@ class _Search:
         return Pattern(
             constraint.guard, "", {}, constraint.nodes, tuple(alternatives), "", constraint.span
         )
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """The attributes that the constraint names."""
+        return self._attributes_in([self.constraint.name, self.constraint.guard], _SAYS_ATTRIBUTE)
 
     @cached_property
     def _about_values(self) -> bool:
@@ -431,7 +450,7 @@ class _Search:
             else:
                 self.unproved += 1
             return None
-        if kind is Kind.UNTYPED and not found.given_up:
+        if kind is Kind.UNTYPED and not found.given_up and not structure.untyped:
             loose, kind = False, Kind.TYPED
         graph = self._graph(structure, found, typed=not loose)
         if graph is None:
@@ -512,13 +531,15 @@ class _Search:
         relevant = self.maker.relevant(frozenset(node.op for node in graph.nodes))
         return self._attributes_in([self.constraint.name, *(c.name for c in relevant)])
 
-    def _attributes_in(self, relations: Iterable[str]) -> frozenset[str]:
+    def _attributes_in(
+        self, relations: Iterable[str], said: Collection[str] = ("attr", "attr_at")
+    ) -> frozenset[str]:
         return frozenset(
             str(atom.terms[1].value)
             for relation in relations
             for body in self._bodies(relation)
             for atom in _atoms(body)
-            if atom.relation in ("attr", "attr_at") and isinstance(atom.terms[1], core.Const)
+            if atom.relation in said and isinstance(atom.terms[1], core.Const)
         )
 
     def _worded(self, graph: Graph) -> Iterator[Graph]:
@@ -708,6 +729,28 @@ def _opened(graph: Graph, keep: bool) -> Graph:
                 else made.add_input(tensor.name, tensor.type)
             )
     return _with_nodes(made, graph, tensors)
+
+
+def _retyped(graph: Graph) -> Iterator[_Structure]:
+    """The program with inputs in place of the operands that signatures know as attributes: a
+    signature gives those one element type, an input has any. (Of no node if there is none.)"""
+    readers = {
+        tensor.name: node.name
+        for node in graph.nodes
+        for tensor in node.inputs
+        if tensor is not None and is_stored_operand(node, tensor)
+    }
+    if not readers:
+        return
+    made = Graph(graph.name, dict(graph.opsets))
+    tensors = {
+        tensor.name: made.add_input(tensor.name, tensor.type)
+        if tensor.name in readers
+        else _source(made, tensor, tensor.type)
+        for tensor in graph.tensors
+        if tensor.producer is None
+    }
+    yield _Structure(_with_nodes(made, graph, tensors), graph, frozenset(readers.values()))
 
 
 def _rebuilt(

@@ -42,6 +42,10 @@ def write_invalid(graph: Graph, valid: Graph) -> bytes:
     for info in (*model.graph.input, *model.graph.output):
         if info.name in declared:
             info.type.ParseFromString(encode(declared[info.name]))
+    inputs = {t.name for t in graph.tensors if t.role is Role.INPUT}
+    stored = [proto for proto in model.graph.initializer if proto.name not in inputs]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(stored)
     for tensor in graph.tensors:
         if tensor.role is Role.INPUT and tensor.name not in known:
             info = model.graph.input.add(name=tensor.name)

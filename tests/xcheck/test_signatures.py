@@ -54,6 +54,37 @@ def test_an_operand_that_a_signature_has_as_an_attribute_counts_as_one(seed: int
     assert len(operands(maker.violating("two", Random(seed)))) != 2
 
 
+PAD = """
+constraint kinds : data_representation on { n = onnx.CenterCropPad(_, shape, ...) }
+    require shape.dtype in {int32, int64}
+constraint few : parameter_bound on { n = onnx.HannWindow(size=S, ...) } require S < 4
+constraint has : parameter_bound on { n = onnx.HannWindow(...) } require given(n, "size")
+"""
+
+
+def test_a_constraint_may_name_an_operand_that_a_signature_has_as_an_attribute() -> None:
+    maker = modeller(PAD)
+    assert isinstance(maker.valid("kinds", Random(0)), Made)
+    found = maker.violating("kinds", Random(0))
+    assert isinstance(found, Made) and found.violated == {"kinds"}
+    graph = onnx.load_from_string(found.model).graph
+    types = {v.name: v.type.tensor_type.elem_type for v in graph.input}
+    assert not types.keys() & {v.name for v in graph.initializer}
+    integers = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
+    assert types[graph.node[0].input[1]] not in integers
+
+
+def test_a_constraint_may_name_the_attribute_that_onnx_has_as_an_operand() -> None:
+    maker = modeller(PAD)
+    for found, most in ((maker.valid("few", Random(0)), 3), (maker.violating("few", Random(0)), 0)):
+        assert isinstance(found, Made)
+        (size,) = onnx.load_from_string(found.model).graph.initializer
+        value = int(onnx.numpy_helper.to_array(size))
+        assert value <= most if most else value >= 4
+    assert isinstance(maker.valid("has", Random(0)), Made)
+    assert "always holds" in str(maker.violating("has", Random(0)))
+
+
 def test_a_declared_signature_goes_before_a_mined_one() -> None:
     maker = modeller("op onnx.AffineGrid(x: T[2]) -> T[2] { category mined }\n" + GRID)
     assert len(maker.signatures["onnx.AffineGrid"].plan.decl.params) == 1
