@@ -293,8 +293,10 @@ def lower(paths: tuple[Path, ...], form: str) -> int:
     program = own_program(rules)
     if form == "python":
         from reprise.datalog.database import Database
+        from reprise.patterns.limits import USUAL, told_to_users
 
-        click.echo(Database(program).source(), nl=False)
+        with told_to_users(USUAL, program.relations, "--core and --clingo run nothing"):
+            click.echo(Database(program, limits=USUAL).source(), nl=False)
     elif form == "clingo":
         from reprise.datalog.export import to_clingo_in_part
         from reprise.lang.display import printable

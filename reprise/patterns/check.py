@@ -30,7 +30,7 @@ from reprise.lang.ruleset import RuleSet, load_rules
 from reprise.lang.spelling import did_you_mean
 from reprise.patterns.denials import Denials, violation_pattern
 from reprise.patterns.explain import ExplainedLine, explain, reason
-from reprise.patterns.limits import USUAL, told
+from reprise.patterns.limits import USUAL, told, told_to_users
 from reprise.patterns.match import Finding, Match, Matcher, node_name
 from reprise.patterns.models import read_model
 from reprise.patterns.truth import Truth
@@ -250,6 +250,9 @@ def _is_asked_for(constraint: Constraint, target: Target | None) -> bool:
     return target is None or not about or any(_covers(target.name, name) for name in about)
 
 
+_FEWER = "raise {option}, or choose fewer rules with --rules or --target"
+
+
 class Checker:
     """Rules loaded and compiled once, ready for models."""
 
@@ -271,12 +274,12 @@ class Checker:
             *unknown_device(options.environment, self.rules),
             *self._unknown_version(),
         )
-        self._matcher = Matcher(self.rules, self.patterns, options.limits)
         self._violations = [violation_pattern(constraint) for constraint in self.constraints]
-        self._guard = (
-            Matcher(self.rules, self._violations, options.limits) if self._violations else None
-        )
-        self._denials = Denials(self.rules, self.denies, options.limits) if self.denies else None
+        rules, limits = self.rules, options.limits
+        with told_to_users(limits, rules.program.relations, _FEWER):
+            self._matcher = Matcher(rules, self.patterns, limits)
+            self._guard = Matcher(rules, self._violations, limits) if self._violations else None
+            self._denials = Denials(rules, self.denies, limits) if self.denies else None
 
     def _unknown_version(self) -> Iterator[str]:
         """A warning if the rules about the target are all of other versions: the version may be
@@ -320,7 +323,7 @@ class Checker:
     def _too_much(self, error: LimitError) -> tuple[str, str]:
         """What a limit that was met means, and what to do."""
         message, option = told(error, self.options.limits, self.rules.program.relations)
-        return message, f"raise {option}, or choose fewer rules with --rules or --target"
+        return message, _FEWER.format(option=option)
 
     def _broken(self, graph: Graph) -> list[MatchReport]:
         """Violations of constraints and of deny rules."""

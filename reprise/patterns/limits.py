@@ -6,7 +6,8 @@ set both limits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from reprise.datalog import LimitError, Limits
 from reprise.lang.core import Relation
@@ -30,3 +31,16 @@ def told(error: LimitError, limits: Limits, relations: Mapping[str, Relation]) -
     else:
         option, done = "--max-rows", f"derived more than {limits.max_derived_rows:,} facts"
     return f"stopped, because the rules {done}{where}", option
+
+
+@contextmanager
+def told_to_users(limits: Limits, relations: Mapping[str, Relation], advice: str) -> Iterator[None]:
+    """Where rules are compiled and run before any model: a limit that stops them is an error of
+    what was asked for. ``advice`` may hold ``{option}``. Raises UsageError."""
+    from reprise.patterns.check import UsageError
+
+    try:
+        yield
+    except LimitError as error:
+        message, option = told(error, limits, relations)
+        raise UsageError(f"{message}; {advice.format(option=option)}") from None

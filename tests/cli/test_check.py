@@ -250,3 +250,20 @@ def test_an_interrupt_leaves_a_whole_document_of_what_was_checked(
         (ran,) = document["runs"]
         assert [result["ruleId"] for result in ran["results"]] == ["squared"]
         assert ran["invocations"][0]["executionSuccessful"] is False
+
+
+def test_rules_that_run_away_before_any_model_are_told_as_such(
+    reprise: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "r.rules").write_text(
+        'up(0).\nup(M) :- up(N), M == N + 1.\ndeny endless(N) "n {N}" :- up(N).\n'
+    )
+    (tmp_path / "m.uir").write_text("x: float32[2]\ny = relu(x)\n")
+    rules, model = tmp_path / "r.rules", tmp_path / "m.uir"
+    options = ("--max-rows", "1000", "--format", "json")
+    done = reprise("check", "--rules", rules, *options, model)
+    assert done.returncode == 2
+    (error,) = json.loads(done.stdout)["errors"]
+    assert error.startswith("stopped, because the rules derived more than 1,000 facts")
+    done = reprise("check", "--rules", rules, "--max-rows", "1000", model)
+    assert "most of it was `up`; raise --max-rows" in done.stderr

@@ -52,11 +52,11 @@ def _variables(parts: Sequence[object], inside: bool) -> Iterator[tuple[str, boo
 
 
 def _values(part: object) -> list[object]:
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return []
     return [getattr(part, name) for name in _fields(type(part))]
 
 
 @cache
 def _fields(kind: type) -> tuple[str, ...]:
-    if not dataclasses.is_dataclass(kind):
-        return ()
     return tuple(field.name for field in dataclasses.fields(kind) if field.name != "span")
