@@ -12,11 +12,13 @@ from reprise.einsum.kernel import Computed, Entries, Kernel, rebuilt
 from reprise.einsum.reference import bounds, difference, reference
 from reprise.einsum.relations import Variant
 from reprise.einsum.translate.script import HELPERS
-from reprise.targets.interface import Failure, Outcome
+from reprise.targets.interface import Failure, Outcome, Stage
 
 SCRIPT = "einsum_script.py"
 """What tracebacks in the worker call the script (``targets/shared/kernel_runner.py``)."""
 _OURS = (SCRIPT, "kernel_runner.py")
+_READING = f"{SCRIPT}:result"
+"""The frame of an answer that is no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,13 @@ def dense_result(kernel: Kernel, coordinates: Array, values: Array) -> tuple[Arr
     """The output as an array, and what is wrong with its entries as a list. Entries with the same
     coordinate are added. Raises Unreadable if the arrays are no result."""
     shape = kernel.shapes[kernel.output.tensor]
+    if values.dtype.kind not in "biuf" or coordinates.dtype.kind not in "iu":
+        raise Unreadable(f"{coordinates.dtype} coordinates and {values.dtype} values")
     if coordinates.ndim != 2:
         if values.shape != shape:
             return np.zeros(shape), Wrong("shape", f"shape {values.shape} instead of {shape}")
         return np.asarray(values), None
-    if coordinates.shape != (len(values), len(shape)):
+    if values.ndim != 1 or coordinates.shape != (len(values), len(shape)):
         raise Unreadable(f"{coordinates.shape} coordinates and {values.shape} values")
     inside = np.all((coordinates >= 0) & (coordinates < np.array(shape, np.int64)), axis=1)
     dense = Stored(shape, coordinates[inside], values[inside]).dense()
@@ -84,16 +88,19 @@ class Ran:
 
 def judged(kernels: Sequence[Kernel], variant: Variant, outcome: Outcome, name: str) -> Ran:
     """What became of a variant: every kernel is held against its own reference, for the operands
-    that it was really given. Raises Unreadable."""
+    that it was really given. What is no result is a failure of ours: :func:`is_ours`."""
     result = outcome.results[name]
     if result.failure is not None or result.outputs is None:
         return Ran(result.failure)
     if len(result.outputs) != 2 * len(kernels):
-        raise Unreadable(f"{len(result.outputs)} arrays for {len(kernels)} kernels")
+        return _unread(f"{len(result.outputs)} arrays for {len(kernels)} kernels")
     outputs: dict[str, Array] = {}
     for number, kernel in enumerate(kernels):
         stored = materialise(kernel, outputs)
-        dense, listed = dense_result(kernel, *result.outputs[2 * number : 2 * number + 2])
+        try:
+            dense, listed = dense_result(kernel, *result.outputs[2 * number : 2 * number + 2])
+        except Unreadable as error:
+            return _unread(str(error))
         expected = reference(kernel, stored)
         wrong = wrong_result(kernel, dense, expected, bounds(kernel, stored)) or listed
         if wrong is not None:
@@ -102,11 +109,15 @@ def judged(kernels: Sequence[Kernel], variant: Variant, outcome: Outcome, name: 
     return Ran(None, variant.recovery(outputs))
 
 
+def _unread(why: str) -> Ran:
+    return Ran(Failure(Stage.RUN, Unreadable.__name__, why, (_READING,)))
+
+
 def is_ours(failure: Failure) -> bool:
     """Whether an exception came out of one of our own functions in the script, which pack operands
-    and read results, and not out of what they call."""
+    and read results, and not out of what they call; or an answer could not be read."""
     innermost = failure.frames[-1] if failure.frames else ""
-    return innermost in {f"{SCRIPT}:{name}" for name in HELPERS}
+    return innermost in {_READING, *(f"{SCRIPT}:{name}" for name in HELPERS)}
 
 
 def given(kernel: Kernel, outputs: dict[str, Array]) -> Kernel:

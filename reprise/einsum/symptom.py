@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reprise.einsum.kernel import Kernel
-from reprise.einsum.results import Unreadable, Wrong, is_ours, judged, theirs
+from reprise.einsum.results import Wrong, is_ours, judged, theirs
 from reprise.einsum.shape_class import shape_class
 from reprise.einsum.testing import REFERENCE, alone
 from reprise.einsum.translate.backends import Backend
@@ -64,10 +64,7 @@ def symptom_of(kernel: Kernel, backend: Backend, process: Jobs) -> Symptom:
         verdict = Verdict.HANG if outcome.ended is Ended.HANG else Verdict.CRASH
         said = f"{crash.kind}: {crash.message}".rstrip(": ")
         return Symptom(verdict, crash.key, said, outcome=outcome)
-    try:
-        ran = judged((kernel,), alone(kernel), outcome, REFERENCE)
-    except Unreadable as error:
-        return Symptom(Verdict.INVALID, text=str(error), outcome=outcome)
+    ran = judged((kernel,), alone(kernel), outcome, REFERENCE)
     if ran.wrong is not None:
         wrong = ran.wrong
         return Symptom(Verdict.WRONG_RESULT, wrong.family, wrong.text, wrong, outcome)

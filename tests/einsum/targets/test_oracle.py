@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,13 +16,15 @@ from reprise.einsum.oracle import KernelOracle
 from reprise.einsum.reference import bounds, reference
 from reprise.einsum.results import Unreadable, dense_result, is_ours, judged, wrong_result
 from reprise.einsum.self_check import checks, self_check
+from reprise.einsum.symptom import symptom_of
 from reprise.einsum.testing import REFERENCE, KernelTest, alone
 from reprise.einsum.text import parse
 from reprise.einsum.translate.backends import BACKENDS
 from reprise.einsum.translate.script import script
+from reprise.oracle.verdict import Verdict
 from reprise.targets.discover import TargetError, parse_target
-from reprise.targets.interface import Ended, Failure, ModeResult, Outcome, Stage
-from reprise.targets.process import TargetProcess
+from reprise.targets.interface import Ended, Failure, Job, ModeResult, Outcome, Stage
+from reprise.targets.process import Jobs, TargetProcess
 
 HERE = Path(__file__).parent
 KERNEL = parse("A(i) = B(i) where i=3, A: s, B: s {(0): 2, (2): 1}").kernel()
@@ -57,6 +61,31 @@ def test_a_nan_is_wrong_whatever_else_is() -> None:
 def test_what_is_no_result_is_nobodys_wrong_result() -> None:
     with pytest.raises(Unreadable):
         dense_result(KERNEL, np.zeros((2, 3), "int64"), np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        (),
+        (np.zeros(3),),
+        (np.zeros((2, 3), "int64"), np.zeros(2)),
+        (np.zeros((2, 1), "int64"), np.zeros((2, 1))),
+        (np.zeros((2, 1)), np.zeros(2)),
+        (np.zeros(0, "int64"), np.array(["1", "2", "3"])),
+        (np.zeros(0, "int64"), np.zeros(3, "complex128")),
+    ],
+)
+def test_an_answer_that_is_no_result_is_ours(arrays: tuple[np.ndarray, ...]) -> None:
+    def run(job: Job) -> Outcome:
+        return Outcome(Ended.ANSWERED, {mode: ModeResult(arrays, None, 0.0) for mode in job.modes})
+
+    test = KernelTest("k0", {REFERENCE: alone(KERNEL)})
+    answers = cast(Jobs, SimpleNamespace(run=run))
+    assert symptom_of(KERNEL, BACKENDS["torch-sparse"], answers).verdict is Verdict.INVALID
+    examination = KernelOracle(BACKENDS["torch-sparse"])(test, b"", answers)
+    assert examination.judgement.verdict is Verdict.INVALID
+    with pytest.raises(TargetError, match=r"self-check failed at .*: Unreadable: "):
+        self_check(parse_target(str(HERE / "lying_target.py")), answers)
 
 
 def test_a_later_kernel_is_held_against_what_it_was_given() -> None:
