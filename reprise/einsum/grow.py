@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from random import Random
 
+from reprise.einsum.coupled import within
 from reprise.einsum.extents import Stuck
 from reprise.einsum.facts import Fact, data_facts, level_facts
 from reprise.einsum.json_form import data_from_json
@@ -216,6 +217,7 @@ class Grower:
     def _extents(
         self, rng: Random, output: Access, terms: list[Term], data: dict[str, Drawn]
     ) -> dict[str, int]:
+        options = self.options
         indices = indices_in_order(output, terms)
         accesses = [factor for term in terms for factor in term.factors]
         shares = {Structure.EMPTY: 0.0, Structure.FULL: 1.0}
@@ -230,6 +232,9 @@ class Grower:
                     break
             else:
                 raise _DeadEnd
+        budget, width = options.budget, self.sampler.extents.width
+        if not within(budget, drawn, output, accesses, densities, width):
+            raise _DeadEnd  # of what a rule had drawn anew
         if not self.validity.is_valid():
             raise _DeadEnd
         return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from random import Random
 
@@ -11,7 +12,7 @@ from reprise.einsum.extents import Stuck
 from reprise.einsum.generate import Request, Source
 from reprise.einsum.grow import Grower
 from reprise.einsum.kernel import Kernel, Level
-from reprise.einsum.options import Options
+from reprise.einsum.options import Budget, Options
 from reprise.einsum.validity import Validity, load_kernel_rules
 
 WIDE = {
@@ -78,6 +79,17 @@ def test_a_known_bug_is_steered_around(tmp_path: Path) -> None:
     assert not any(map(has_it, kernels))
     assert sum(map(has_it, grown(options, 60))) > 30
     assert Source(Request(1, 0, options, (known,))).request.is_guided
+
+
+def test_extents_that_a_rule_changes_keep_to_the_budget(tmp_path: Path) -> None:
+    square = tmp_path / "square.rules"
+    square.write_text(
+        'deny not_square(I, J) "{I} and {J} differ" :- extent(I, N), extent(J, M), N < M.\n'
+    )
+    options = Options(budget=Budget(elements=(5, 30)), scalars=0, empty=0, units=0)
+    for kernel in grown(options, 40, square):
+        assert len(set(kernel.extent.values())) == 1
+        assert all(5 <= prod(shape) <= 30 for shape in kernel.shapes.values())
 
 
 def test_rules_that_leave_nothing_are_said(tmp_path: Path) -> None:
