@@ -40,12 +40,13 @@ def evaluate(kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
 
 def reference(kernel: Kernel, stored: Mapping[str, Stored]) -> Array:
     """The output, as float64 or int64: exact if :func:`is_exact`."""
-    wide = np.int64 if is_integral(stored) else np.float64
+    held = is_integral(stored) and magnitude(kernel, stored) < 2.0 ** _MANTISSA["int64"]
+    wide = np.int64 if held else np.float64
     return evaluate(kernel, {name: s.dense().astype(wide) for name, s in stored.items()})
 
 
 def is_integral(stored: Mapping[str, Stored]) -> bool:
-    """Whether all values are integers that int64 can hold the products of."""
+    """Whether all values are integers."""
     return all(
         np.issubdtype(s.values.dtype, np.integer) or bool(np.all(s.values == np.rint(s.values)))
         for s in stored.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -111,6 +112,15 @@ def test_what_is_too_large_to_be_computed_is_refused(text: str, message: str) ->
     stored = materialise(kernel)
     with pytest.raises(KernelError, match=re.escape(message)):
         reference(kernel, stored)
+
+
+@pytest.mark.parametrize("value", [3, 2**31 - 1, 2**53 - 1, float(2**300)])
+def test_products_that_int64_does_not_hold_are_not_cut_off(value: float) -> None:
+    data = ", ".join(f"{name}: d {{(0): {value}}}" for name in "BCD")
+    kernel = parse(f"i,i,i->i where i=1, {data}").kernel()
+    stored = materialise(kernel)
+    (found,), (bound,) = reference(kernel, stored), bounds(kernel, stored)
+    assert abs(Fraction(float(found)) - Fraction(value) ** 3) <= bound
 
 
 def test_nan_is_never_equal_and_minus_zero_is_zero() -> None:
