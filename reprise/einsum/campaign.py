@@ -81,8 +81,8 @@ def describe_kernels(
 ) -> tuple[Fuzzing, RunInfo]:
     """Set up a run whose target has started: see :data:`reprise.campaign.open.Describe`.
 
-    Raises RulesError, KernelError, UsageError, or TargetError if the target does not compute what
-    a harness that works would have it compute.
+    Raises RulesError, KernelError, UsageError, Stuck if rules and options leave no kernel, or
+    TargetError if the target does not compute what a harness that works would have it compute.
     """
     if target.name not in BACKENDS:
         known = ", ".join(BACKENDS)
@@ -96,11 +96,13 @@ def describe_kernels(
     sets = [rules.rules]
     if request.steer:
         sets.append(load_kernel_rules(steering).rules)
+    tests = TestRequest(target.name, request.seed, options, steering, request.guided)
+    tests().program(0)  # options and rules that leave no kernel leave no test
     self_check(target, process)
     bugs = KnownKernels(target.name, filing)
     work = Fuzzing(
         target,
-        TestRequest(target.name, request.seed, options, steering, request.guided),
+        tests,
         KernelJudging(bugs),
         bugs,
         limits,

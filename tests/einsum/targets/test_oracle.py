@@ -25,6 +25,7 @@ from reprise.oracle.verdict import Verdict
 from reprise.targets.discover import TargetError, parse_target
 from reprise.targets.interface import Ended, Failure, Job, ModeResult, Outcome, Stage
 from reprise.targets.process import Jobs, TargetProcess
+from tests.conftest import Run
 
 HERE = Path(__file__).parent
 KERNEL = parse("A(i) = B(i) where i=3, A: s, B: s {(0): 2, (2): 1}").kernel()
@@ -124,6 +125,17 @@ def test_no_campaign_begins_on_a_target_that_fails_the_self_check() -> None:
         process.start()
         with pytest.raises(TargetError, match="self-check failed at dense product"):
             self_check(target, process)
+
+
+def test_no_campaign_begins_that_has_no_kernel_to_test(reprise: Run, tmp_path: Path) -> None:
+    harsh = tmp_path / "harsh.rules"
+    harsh.write_text('deny none(O) "{O}" :- operand(O, _, _).\n')
+    target = f"{HERE / 'lying_target.py'}@{sys.executable}"
+    out = tmp_path / "run"
+    done = reprise("fuzz", "--target", target, "--steer", harsh, "--out", out)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "reprise: no kernel with these options keeps to the rules\n"
+    assert not (out / "store.sqlite").exists()
 
 
 def test_a_finding_is_not_made_smaller_into_another_known_bug(tmp_path: Path) -> None:
