@@ -61,6 +61,7 @@ def run(case: Case, inputs: Arrays, *, optimised: bool, without: tuple[str, ...]
         return "crash_at_run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ONNXRUNTIME, ids=lambda c: c.name)
 def test_the_rules_that_match_are_those_of_the_case(case: Case) -> None:
     found = MATCHER.run(import_model(case.model(), Path("model.onnx"), Limits())).findings

@@ -121,6 +121,7 @@ def same(got: np.ndarray, wanted: np.ndarray) -> bool:
     return np.allclose(got, wanted, rtol=1e-2, atol=1e-3, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.key)
 def test_an_example_does_what_its_rule_says(
     example: Example, process: TargetProcess, dirt: Job

@@ -45,6 +45,7 @@ def results() -> dict[str, CaseResult]:
     return {f"{result.subject}:{result.line}": result for result in run_tests(RULES)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_case(case: str, results: dict[str, CaseResult]) -> None:
     assert results[case].ok, results[case].message

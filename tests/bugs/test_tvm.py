@@ -136,6 +136,7 @@ def test_a_program(example, target, measured) -> None:  # type: ignore[no-untype
         assert outcome == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TVM, ids=lambda c: c.name)
 def test_the_rules_that_match_are_those_of_the_case(case: Case) -> None:
     matcher = Matcher(RULES, [RULES.patterns[n] for n in LLVM])

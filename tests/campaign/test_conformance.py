@@ -132,6 +132,7 @@ def cases() -> Cases:
     return Cases()
 
 
+@pytest.mark.slow
 def test_every_operator_with_semantics_has_cases_that_mean_something(cases: Cases) -> None:
     assert set(cases.operators) == set(KERNELS)
     for op in cases.operators:
@@ -264,6 +265,7 @@ def test_implementation_defined_values_are_not_compared(column: Column) -> None:
     assert State.FRAGILE in marks and State.DIFFER not in marks
 
 
+@pytest.mark.slow
 def test_the_lowerings_table_says_what_is_unsupported() -> None:
     made = measure(Settings(("onnxruntime",), ("erf", "bit_shift")), Quiet()).columns["onnxruntime"]
     assert states(made, "erf")["float64"] is State.UNSUPPORTED
@@ -325,6 +327,7 @@ def test_parts_of_another_version_or_seed_are_measured_again(liar: Path, tmp_pat
     assert len(watch.rows) == 2
 
 
+@pytest.mark.slow
 def test_a_budget_leaves_out_what_there_is_no_time_for(liar: Path) -> None:
     watch = Quiet()
     made = measure(Settings((str(liar),), budget=1.0), watch).columns["liar"]
@@ -392,6 +395,7 @@ def test_the_page_shows_what_was_recorded(recorded: Matrix) -> None:
     assert (ROOT / "docs" / "conformance.md").read_text() == made
 
 
+@pytest.mark.slow
 def test_cells_know_whether_they_answer_the_same_questions(liar: Path) -> None:
     settings = Settings((str(liar),), ("sqrt",), ("float32", "float64"))
     first, again, other = (

@@ -104,6 +104,7 @@ def alone(
     )
 
 
+@pytest.mark.slow
 def test_findings_are_filed_under_the_rule_whose_pass_is_to_blame(
     tested: dict[str, benches.Tested],
 ) -> None:
@@ -122,6 +123,7 @@ def test_of_two_matches_the_one_that_fits_is_chosen(tested: dict[str, benches.Te
     assert (both.record.verdict, both.record.rule) == (Verdict.CRASH, "ort_24158")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TRANSPOSED, CLIPPED, LARGE], ids=["wrong", "crash", "large"])
 def test_the_script_of_a_finding_shows_it_alone(
     tested: dict[str, benches.Tested], tmp_path: Path, text: str
@@ -144,6 +146,7 @@ def test_the_script_of_a_finding_shows_it_alone(
     assert done.returncode == 2 and "no_compiler" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_small_finding_can_be_pasted(tested: dict[str, benches.Tested], tmp_path: Path) -> None:
     """The script alone is enough where the model and the inputs are small."""
     made = folder(tmp_path / "finding", tested[TRANSPOSED], ort_info(), "onnxruntime")
@@ -167,6 +170,7 @@ def test_the_description_says_what_a_triager_needs(
     assert json.loads((made / "finding.json").read_text())["target"] == "onnxruntime"
 
 
+@pytest.mark.slow
 def test_a_third_partys_target_is_called_through_its_file(tmp_path: Path) -> None:
     bench = FuzzBench(toy_work(ToySource()))
     try:
@@ -181,6 +185,7 @@ def test_a_third_partys_target_is_called_through_its_file(tmp_path: Path) -> Non
         assert "toy 1.0" in result.stdout
 
 
+@pytest.mark.slow
 def test_what_ends_its_process_is_shown_from_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def unguided(folder: Path) -> Done:
     return fuzz(folder, f"{SMALL} --tests 150 --no-guidance --out run")
 
 
+@pytest.mark.slow
 def test_known_bugs_are_found_and_filed(folder: Path, unguided: Done) -> None:
     assert unguided.returncode == 1, unguided.stderr
     run = Run.open(folder / "run")
@@ -64,6 +65,7 @@ def test_known_bugs_are_found_and_filed(folder: Path, unguided: Done) -> None:
     assert all(f.confirmation and not f.confirmation.flaky for f in run.findings if f.folder)
 
 
+@pytest.mark.slow
 def test_guidance_keeps_them_away(folder: Path, unguided: Done) -> None:
     done = fuzz(folder, f"{SMALL} --tests 150 --out guided")
     run = Run.open(folder / "guided")
@@ -82,6 +84,7 @@ def test_a_run_that_is_complete_goes_on_only_with_more(folder: Path, unguided: D
     assert "leave out --seed" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_run_is_refused(folder: Path, unguided: Done) -> None:
     done = fuzz(folder, f"{SMALL} --tests 5 --out run")
     assert done.returncode == 2
@@ -204,6 +207,7 @@ def test_kill_minus_nine_at_random_points(folder: Path, tmp_path: Path, unguided
         assert pieces["findings"] == whole["findings"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_mended(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -227,6 +231,7 @@ def test_a_full_disk_is_said_and_mended(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.slow
 def test_rules_that_changed_end_a_run(tmp_path: Path) -> None:
     rules = tmp_path / "my.rules"
     text = 'pattern mine "two of them" {{ target: onnxruntime\n a = abs(x)\n b = {}(a) }}\n'

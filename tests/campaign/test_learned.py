@@ -101,6 +101,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Pupil]:
     return path, pupil
 
 
+@pytest.mark.slow
 def test_a_finding_goes_to_the_learner_with_its_folder(learned: tuple[Path, Pupil]) -> None:
     path, pupil = learned
     signature, folder = pupil.asked[0]
@@ -126,6 +127,7 @@ def test_the_defect_is_gone_from_then_on(learned: tuple[Path, Pupil]) -> None:
     assert run.suppressed["lesson"].rejected > 0
 
 
+@pytest.mark.slow
 def test_a_lesson_that_is_ready_when_the_run_ends_is_kept(tmp_path: Path) -> None:
     pupil, watch = SlowPupil(), Silent()
     campaign = begin(request(budget=Budget(60)), tmp_path / "run", watch, 1, lambda asked: pupil)
@@ -137,6 +139,7 @@ def test_a_lesson_that_is_ready_when_the_run_ends_is_kept(tmp_path: Path) -> Non
     assert [int(each.folder.name) for each in campaign.unlearned] == [99]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_learner_learns_nothing(tmp_path: Path) -> None:
     pupil = Pupil()
     asked = request(learn=False, budget=Budget(60))
@@ -146,6 +149,7 @@ def test_a_run_without_a_learner_learns_nothing(tmp_path: Path) -> None:
     assert pupil.asked == [] and not (tmp_path / "run" / "learned").exists()
 
 
+@pytest.mark.slow
 def test_what_was_found_before_is_learned_after_resuming(tmp_path: Path) -> None:
     path = tmp_path / "run"
     campaign = begin(request(learn=False, budget=Budget(60)), path, Silent(), 1)
@@ -158,6 +162,7 @@ def test_what_was_found_before_is_learned_after_resuming(tmp_path: Path) -> None
     assert pupil.asked == []  # the run began without learning, and goes on so
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guided", [True, False])
 def test_known_bugs_are_learned_only_where_nothing_avoids_them(
     tmp_path: Path, guided: bool
@@ -170,6 +175,7 @@ def test_known_bugs_are_learned_only_where_nothing_avoids_them(
     assert bool(pupil.asked) is not guided
 
 
+@pytest.mark.slow
 def test_programs_depend_on_their_number_and_the_folder_alone(tmp_path: Path) -> None:
     """Whatever order tests are done in: a process that starts over makes the same programs."""
     rules = LearnedRules.of(tmp_path)
@@ -195,6 +201,7 @@ def test_programs_depend_on_their_number_and_the_folder_alone(tmp_path: Path) ->
     assert programs([45, 3, 31]) == {i: after[i] for i in (45, 3, 31)}
 
 
+@pytest.mark.slow
 def test_other_reports_of_a_learned_defect_are_of_that_defect(tmp_path: Path) -> None:
     """The last attempt is accepted, so a program may match a rule all the same."""
     pupil = Pupil()
@@ -215,6 +222,7 @@ def _no_rules(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [b"\xff\xfe", RULE[:100].encode()])
 def test_a_damaged_learned_rule_is_said_before_the_run_goes_on(
     tmp_path: Path, damaged: bytes

@@ -74,6 +74,7 @@ def measured(
     return done.returncode, {cell["rule"]: cell for cell in cells}
 
 
+@pytest.mark.slow
 def test_the_matrix_says_what_the_target_does(reprise: Run, rules: Path) -> None:
     code, cells = measured(reprise, rules)
     assert {name: cell["state"] for name, cell in cells.items()} == {
@@ -90,6 +91,7 @@ def test_the_matrix_says_what_the_target_does(reprise: Run, rules: Path) -> None
     assert len(fresh) == 1 and "relu(" in fresh[0]["program"]
 
 
+@pytest.mark.slow
 def test_another_symptom_is_said_to_be_another(reprise: Run, rules: Path) -> None:
     code, cells = measured(reprise, rules, "--rule", "adds_one_rank_1", version="2")
     assert code == 1
@@ -111,6 +113,7 @@ def test_update_writes_what_was_measured_and_formatted(reprise: Run, rules: Path
     assert code == 0 and cells["adds_one_rank_1"]["state"] == "fires"
 
 
+@pytest.mark.slow
 def test_a_near_miss_that_fires_is_a_hint(reprise: Run, rules: Path) -> None:
     rules.write_text(RULES.replace("no_match { x: float64[3];", "no_match { x: float32[3, 1];"))
     done = reprise(
@@ -154,6 +157,7 @@ def test_mistakes_are_said(reprise: Run, rules: Path) -> None:
     assert done.returncode == 2 and "there is no target" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_matrix_in_markdown(reprise: Run, rules: Path) -> None:
     done = reprise(
         "regress", "--target", str(TARGET), "--rules", str(rules), "--format", "markdown"

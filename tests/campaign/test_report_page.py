@@ -121,6 +121,7 @@ def test_ids_are_unique_and_links_inside_lead_somewhere(tmp_path: Path) -> None:
     assert copies <= set(found.ids)
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
     text = html(wrong(tmp_path / "r"))
     found = read(text)
@@ -198,6 +199,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 ROWS = "[...document.querySelectorAll('#defects tbody tr')]"
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize("name", ["wrong", "hostile", "many"])
 def test_a_browser_asks_for_the_page_alone_and_does_not_complain(

@@ -32,6 +32,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_run_finds_what_is_there(alone: Path) -> None:
     run = Run.open(alone)
     assert run.tests == TESTS
@@ -82,11 +83,13 @@ def test_a_findings_folder_is_complete(alone: Path) -> None:
     assert outputs["unoptimised.0"].tolist() == [1, 1, 1]
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_same_run(alone: Path, tmp_path: Path) -> None:
     assert fuzz(tmp_path / "run", TESTS, jobs=2) is End.DONE
     assert contents(tmp_path / "run") == contents(alone)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_the_same_run(alone: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     fuzz(path, 90, jobs=2)
@@ -96,6 +99,7 @@ def test_a_resumed_run_is_the_same_run(alone: Path, tmp_path: Path) -> None:
     assert [(s.first, s.next, s.jobs) for s in sessions] == [(0, 90, 2), (90, TESTS, 1)]
 
 
+@pytest.mark.slow
 def test_progress_is_that_of_the_whole_run(tmp_path: Path) -> None:
     path = tmp_path / "run"
     fuzz(path, 60)
@@ -111,6 +115,7 @@ def test_progress_is_that_of_the_whole_run(tmp_path: Path) -> None:
     assert tally.before + tally.seconds >= run.sessions[0].seconds
 
 
+@pytest.mark.slow
 def test_a_time_budget_counts_all_sessions(tmp_path: Path) -> None:
     path = tmp_path / "run"
     assert fuzz(path, None, seconds=1.0, source=ToySource(seconds=0.01)) is End.DONE
@@ -124,12 +129,14 @@ def test_a_time_budget_counts_all_sessions(tmp_path: Path) -> None:
     assert Run.open(path).tests == run.tests  # nothing of the budget was left
 
 
+@pytest.mark.slow
 def test_the_budget_is_kept_while_a_test_hangs(tmp_path: Path) -> None:
     start = time.monotonic()
     assert fuzz(tmp_path / "run", None, seconds=1.0, source=ToySource(seconds=30)) is End.DONE
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_session_cleanly(
@@ -146,6 +153,7 @@ def test_a_signal_ends_a_session_cleanly(
         assert contents(path) == contents(alone)
 
 
+@pytest.mark.slow
 def test_our_own_mistakes_are_counted_and_do_not_stop_the_run(tmp_path: Path) -> None:
     path = tmp_path / "run"
     fuzz(path, 20, source=ToySource(stumbles=7))
@@ -160,6 +168,7 @@ def test_our_own_mistakes_are_counted_and_do_not_stop_the_run(tmp_path: Path) ->
     assert run.redundancy.reports == len([f for f in run.findings if f.verdict.is_finding])
 
 
+@pytest.mark.slow
 def test_a_test_that_kills_our_processes_is_given_up(tmp_path: Path) -> None:
     path = tmp_path / "run"
     fuzz(path, 30, jobs=2, source=ToySource(dies=11))
@@ -248,6 +257,7 @@ def test_a_target_that_is_killed_from_outside_is_a_flaky_finding(tmp_path: Path)
     assert not any(f.confirmation.flaky for f in others if f.confirmation)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_running(alone: Path, tmp_path: Path) -> None:
     before = children()
     fuzz(tmp_path / "run", 30, jobs=2)

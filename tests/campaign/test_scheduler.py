@@ -63,6 +63,7 @@ def test_one_process_and_several_give_the_same() -> None:
         scheduler.close()
 
 
+@pytest.mark.slow
 def test_a_deadly_item_is_abandoned_and_the_others_are_done() -> None:
     scheduler = LocalProcesses(Squares(deadly=frozenset({0, 5, 6, 19})), 2)
     try:

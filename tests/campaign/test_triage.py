@@ -99,6 +99,7 @@ def listing(run: Path, rules: Path) -> Listing:
     return Listing(Run.open(run), load_rules([rules]), "onnxruntime")
 
 
+@pytest.mark.slow
 def test_the_newest_comes_first_and_the_known_last(kept: Path, rules: Path) -> None:
     found = listed(kept, rules)
     assert [item.finding.index for item in found] == [3, 1, 0]
@@ -167,6 +168,7 @@ def test_each_project_gets_its_own_form(
     assert report.text.startswith(f"# {report.title}\n")
 
 
+@pytest.mark.slow
 def test_without_a_terminal_every_new_defect_gets_a_report(
     reprise: Command, run: Path, rules: Path
 ) -> None:
@@ -214,6 +216,7 @@ def test_decisions_are_kept_and_skipping_is_none(run: Path) -> None:
     assert again.is_open("pass:B") and again.is_open("pass:C")
 
 
+@pytest.mark.slow
 def test_a_report_that_was_asked_for_is_a_decision(
     reprise: Command, run: Path, rules: Path
 ) -> None:
@@ -305,6 +308,7 @@ def test_no_pass_is_blamed_for_what_comes_and_goes(run: Path, rules: Path, agree
     assert "FLAKY" in "".join(shown(item)) and "cured without" not in "".join(shown(item))
 
 
+@pytest.mark.slow
 def test_what_comes_and_goes_is_written_up_only_if_asked_for(
     reprise: Command, run: Path, rules: Path
 ) -> None:
@@ -344,6 +348,7 @@ def test_what_is_no_decision_file_is_damage(tmp_path: Path, text: str) -> None:
         Decisions(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_damaged_decision_file_is_said(reprise: Command, run: Path) -> None:
     (run / FILE).write_text('{"version": 1, "decisions": {"x": {"decision": "perhaps"}}}')
     done = reprise("triage", run)
@@ -357,6 +362,7 @@ def test_mistakes_are_said(reprise: Command, run: Path, tmp_path: Path) -> None:
     assert done.returncode == 2 and "no run" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_at_a_terminal(run: Path, rules: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "reprise", "triage", str(run), "--rules", str(rules)]

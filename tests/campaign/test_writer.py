@@ -175,6 +175,7 @@ def test_a_campaign_that_dies_while_it_begins(tmp_path: Path) -> None:
 # --- full disks ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_any_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each write to a finding's folder fails in turn: the message says so, and nothing is left."""
     real_open, real_fsync, real_rename = open, os.fsync, os.rename

@@ -47,6 +47,7 @@ def test_the_programs_do_not_depend_on_the_number_of_processes(tmp_path):
     assert {i.name for i in model.graph.input} == set(inputs)
 
 
+@pytest.mark.slow
 def test_a_folder_is_completed(tmp_path):
     common = ("gen", "--seed", 5, "--no-guidance", "--nodes", 3)
     fresh(*common, "--tests", 6, "--out", tmp_path / "whole")

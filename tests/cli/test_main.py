@@ -168,6 +168,7 @@ def test_writing_to_a_full_device(reprise: Run) -> None:
     assert done.stderr == "reprise: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_reading_hears_nothing(tmp_path: Path) -> None:
     listing = f'"{sys.executable}" -m reprise rules list'
     command = f'{listing} | head -c 1 > /dev/null; echo "${{PIPESTATUS[0]}}"'

@@ -36,6 +36,7 @@ def test_json_for_tools(reprise: Run, folder: Path) -> None:
     assert json.loads((folder.parent / "r.json").read_text("utf-8")) == found
 
 
+@pytest.mark.slow
 def test_the_page_to_a_file_or_to_standard_output(reprise: Run, folder: Path) -> None:
     assert reprise("report", "run", "--format", "html", "-o", "p.html").returncode == 0
     text = (folder.parent / "p.html").read_text("utf-8")
@@ -44,6 +45,7 @@ def test_the_page_to_a_file_or_to_standard_output(reprise: Run, folder: Path) ->
     assert (folder.parent / "q.html").read_text("utf-8") == text
 
 
+@pytest.mark.slow
 def test_a_page_that_is_in_the_way_costs_the_page_only(reprise: Run, folder: Path) -> None:
     (folder / "report.html").mkdir()
     done = reprise("report", "run")

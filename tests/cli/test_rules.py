@@ -140,6 +140,7 @@ def test_lint_checks_the_programs_of_tests(reprise: Run, tmp_path: Path) -> None
         assert word in said["message"]
 
 
+@pytest.mark.slow
 def test_lint_of_standard_input(tmp_path: Path) -> None:
     code, out, _ = bytes_in("rules", "lint", "-", folder=tmp_path, data=MISSPELT.encode())
     assert code == 2

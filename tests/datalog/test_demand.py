@@ -167,6 +167,7 @@ print(format_program(on_demand(read(FLOW), ["found"])))
 """
 
 
+@pytest.mark.slow
 def test_the_program_is_the_same_in_every_process() -> None:
     """Its text is what compiled rules are kept under."""
     root = Path(__file__).parents[2]

@@ -74,6 +74,7 @@ def _value(term: Expr, values: dict[str, Value]) -> Value:
     return values[term.name] if isinstance(term, Var) else term.value
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 def test_every_row_of_every_program_has_a_sound_derivation(data: st.DataObject) -> None:

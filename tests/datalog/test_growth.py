@@ -122,6 +122,7 @@ def test_the_owner_is_the_first_entity_key_or_else_the_first_entity() -> None:
     assert ownership(Relation("none", (), entity=True)) is None
 
 
+@pytest.mark.slow
 @given(graphs(8), st.data())
 @settings(deadline=None, max_examples=60)
 def test_no_match_is_lost_however_the_facts_arrive(

@@ -115,6 +115,7 @@ class Session:
         )
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(SLOW_TO_DRAW, max_examples=80)
 def test_any_history_gives_what_clingo_derives_from_its_facts(data: st.DataObject) -> None:
@@ -128,6 +129,7 @@ def test_any_history_gives_what_clingo_derives_from_its_facts(data: st.DataObjec
         session.check()
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(SLOW_TO_DRAW, max_examples=50)
 def test_products_follow_insertions_and_deletions(data: st.DataObject) -> None:
@@ -141,6 +143,7 @@ def test_products_follow_insertions_and_deletions(data: st.DataObject) -> None:
     assert contents(session.database, program) == from_scratch(program, session.facts)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(SLOW_TO_DRAW, max_examples=50)
 def test_the_way_of_loading_a_graph_makes_no_difference(data: st.DataObject) -> None:
@@ -162,6 +165,7 @@ def test_the_way_of_loading_a_graph_makes_no_difference(data: st.DataObject) -> 
     assert contents(backwards, program) == expected
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(SLOW_TO_DRAW, max_examples=40)
 def test_rules_added_later_derive_what_they_would_have(data: st.DataObject) -> None:

@@ -15,6 +15,7 @@ from tests.datalog.test_incremental import SLOW_TO_DRAW, runnable
 pytest.importorskip("pyDatalog")
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(SLOW_TO_DRAW, max_examples=25)
 def test_both_engines_agree(data: st.DataObject) -> None:

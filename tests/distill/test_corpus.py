@@ -28,6 +28,7 @@ def text(corpus: Corpus) -> str:
     return (corpus.path / TESTS).read_text()
 
 
+@pytest.mark.slow
 def test_every_test_is_there_in_order(corpus: Corpus) -> None:
     assert [entry.index for entry in corpus.entries] == list(range(40))
     assert corpus.verdicts[Verdict.OK] >= 30
@@ -39,10 +40,12 @@ def test_passing_programs_can_be_read_again(corpus: Corpus) -> None:
         assert corpus.graph(entry, signatures).nodes
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_does_not_matter(corpus: Corpus, tmp_path: Path) -> None:
     assert text(collect(REQUEST, tmp_path / "two", jobs=2)) == text(corpus)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [0, 1, 700])
 def test_a_corpus_that_was_cut_off_is_completed(corpus: Corpus, tmp_path: Path, cut: int) -> None:
     folder = tmp_path / "cut"

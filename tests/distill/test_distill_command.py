@@ -112,6 +112,7 @@ def test_ctrl_c_before_there_is_a_rule_says_how_to_go_on(
     assert said == f"stopped before there was a rule; the same command goes on from {out}\n"
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_fail_is_an_error_in_one_line(tmp_path: Path) -> None:
     program = tmp_path / "fine.uir"
     program.write_text("x: float32[2]\ny = abs(x)\n")

@@ -107,6 +107,7 @@ def test_dropping_a_line_leaves_what_it_made_as_any_tensor() -> None:
     assert smaller.matches(graph("x: float64[2]; w: float64[2]; y = mul(x, w); z = add(y, y)"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_each_condition_means_in_the_rule_language_what_it_means_here(seed: int) -> None:
     """Conditions of one program, evaluated on another one with the same lines."""

@@ -324,6 +324,7 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(
     assert first.record.experiments == second.record.experiments
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_spent_leaves_a_rule_that_is_too_narrow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_finding_becomes_a_rule_that_matches_it(run: Run) -> None:
     assert (run.path / "learned" / folder(run).name / "distillation.md").exists()
 
 
+@pytest.mark.slow
 def test_a_finding_that_cannot_be_read_is_no_lesson_and_says_why(tmp_path: Path) -> None:
     place = tmp_path / "run" / "findings" / "00000003"
     place.mkdir(parents=True)
@@ -75,6 +76,7 @@ def test_a_finding_that_cannot_be_read_is_no_lesson_and_says_why(tmp_path: Path)
     assert (tmp_path / "run" / "learned" / place.name / "failed.txt").read_text().strip()
 
 
+@pytest.mark.slow
 def test_a_lesson_whose_process_dies_is_lost_and_the_next_is_begun(tmp_path: Path) -> None:
     learner = BackgroundLearner(TEACHING)
     for number in (1, 2):

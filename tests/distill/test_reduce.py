@@ -71,6 +71,7 @@ t = neg(s)
 """
 
 
+@pytest.mark.slow
 def test_a_crash_is_reduced_to_the_nodes_of_its_pattern() -> None:
     reduced = reduce(program(RELU_CLIP))
     assert operators(reduced) == ["relu", "clip"]
@@ -79,6 +80,7 @@ def test_a_crash_is_reduced_to_the_nodes_of_its_pattern() -> None:
     assert (source.dtype, source.shape, source.value.tolist()) == ("float64", (), 0.0)
 
 
+@pytest.mark.slow
 def test_a_wrong_result_keeps_the_extents_that_it_needs() -> None:
     reduced = reduce(program("x: float32[5, 7, 2]\na = abs(x)\ne = exp(a)\nt = relu(e)\n"))
     assert operators(reduced) == ["exp"]
@@ -86,12 +88,14 @@ def test_a_wrong_result_keeps_the_extents_that_it_needs() -> None:
     assert source.value.size == 6
 
 
+@pytest.mark.slow
 def test_a_wrong_result_keeps_the_rank_that_it_needs() -> None:
     reduced = reduce(program("x: float32[1, 3, 1]\na = neg(x)\nb = neg(a)\nc = relu(b)\n"))
     assert operators(reduced) == ["neg", "neg"]
     assert reduced.flow.sources[0].shape == (1, 1)
 
 
+@pytest.mark.slow
 def test_values_are_kept_where_the_defect_needs_them() -> None:
     made = program("x: float32[2, 2]\na = abs(x)\nt = tanh(a)\n", {"x": [[0, 1], [-5.5, 1]]})
     reduced = reduce(made)
@@ -101,6 +105,7 @@ def test_values_are_kept_where_the_defect_needs_them() -> None:
     assert source.value == 6
 
 
+@pytest.mark.slow
 def test_extents_follow_in_other_sources_and_in_attributes() -> None:
     reduced = reduce(
         program(
@@ -120,6 +125,7 @@ def test_extents_follow_in_other_sources_and_in_attributes() -> None:
     assert operators(reduced) in (["exp"], ["neg", "neg"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["tanh", "sigmoid"])
 def test_of_two_defects_with_one_symptom_the_first_stays(first: str) -> None:
     """Both die in the same words, in the same place; the one that is met first is the finding."""
@@ -139,6 +145,7 @@ def test_of_two_defects_with_one_symptom_the_first_stays(first: str) -> None:
     assert operators(reduce(made)) == [first]
 
 
+@pytest.mark.slow
 def test_a_defect_is_not_swapped_for_another_of_the_same_kind() -> None:
     """Two wrong results; only one is cured by the pass that the finding blames."""
     made = program("x: float32[3, 4]\ny: float32[3]\na = neg(x)\nb = neg(a)\nc = exp(y)\n")
@@ -151,6 +158,7 @@ def test_a_defect_is_not_swapped_for_another_of_the_same_kind() -> None:
     assert operators(reduce(made)) == ["neg", "neg"]
 
 
+@pytest.mark.slow
 def test_a_crash_beside_a_wrong_result_stays_a_crash() -> None:
     made = program(RELU_CLIP + "n = neg(x)\nm = neg(n)\n")
     trials, _ = open_trials(subject(made), exact=True)
@@ -160,6 +168,7 @@ def test_a_crash_beside_a_wrong_result_stays_a_crash() -> None:
     assert operators(reduce(made)) == ["relu", "clip"]
 
 
+@pytest.mark.slow
 def test_what_is_minimal_stays_as_it_is() -> None:
     once = reduce(program(RELU_CLIP))
     twice = reduce(once.program)
@@ -167,11 +176,13 @@ def test_what_is_minimal_stays_as_it_is() -> None:
     assert not twice.taken
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_fail_is_refused() -> None:
     with pytest.raises(NotShown, match="does not fail"):
         reduce(program("x: float32[2]\na = abs(x)\n"))
 
 
+@pytest.mark.slow
 def test_a_budget_ends_it_with_the_best_so_far() -> None:
     whole = reduce(program(RELU_CLIP))
     part = reduce(program(RELU_CLIP), budget=Budget(runs=6))
@@ -199,6 +210,7 @@ def test_it_goes_on_where_it_was_and_runs_nothing_twice(tmp_path: Path) -> None:
     assert 0 < fresh < whole.runs - 5
 
 
+@pytest.mark.slow
 def test_answers_about_another_defect_are_not_used(tmp_path: Path) -> None:
     keep = tmp_path / "trials.jsonl"
     reduce(program(RELU_CLIP), keep=keep)
@@ -206,6 +218,7 @@ def test_answers_about_another_defect_are_not_used(tmp_path: Path) -> None:
     assert operators(reduce(made, keep=keep)) == ["exp"]
 
 
+@pytest.mark.slow
 def test_a_line_that_was_cut_off_is_ignored(tmp_path: Path) -> None:
     keep = tmp_path / "trials.jsonl"
     whole = reduce(program(RELU_CLIP), keep=keep)
@@ -265,6 +278,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers(seed: int) -> None:
     assert text(reduce(made, jobs=2, budget=part)) == text(reduce(made, jobs=1, budget=part))
 
 
+@pytest.mark.slow
 def test_the_toy_compiler_is_right_when_it_does_not_optimise() -> None:
     """What the tests here rest on."""
     made = program(RELU_CLIP)

@@ -55,6 +55,7 @@ def reduction(folder: Path) -> dict[str, object]:
     return described
 
 
+@pytest.mark.slow
 def test_a_program_is_reduced_and_shown(file: Path) -> None:
     out = file.parent / "out"
     code, text, errors = run(file, "--target", FILE, "--out", out)
@@ -70,6 +71,7 @@ def test_a_program_is_reduced_and_shown(file: Path) -> None:
     assert len((out / "trials.jsonl").read_text().splitlines()) > 3
 
 
+@pytest.mark.slow
 def test_the_folder_is_a_finding_with_a_script_that_runs_alone(file: Path) -> None:
     out = file.parent / "out"
     assert run(file, "--target", FILE, "--out", out)[0] == 0
@@ -102,6 +104,7 @@ def test_a_disagreement_with_the_reference_is_reduced_and_its_script_shows_it(
     assert "optimised, output 0: " in shown.stdout
 
 
+@pytest.mark.slow
 def test_what_does_not_fail_is_said_to_be_so(tmp_path: Path) -> None:
     path = tmp_path / "fine.uir"
     path.write_text("x: float32[2]\ny = abs(x)\n")
@@ -110,6 +113,7 @@ def test_what_does_not_fail_is_said_to_be_so(tmp_path: Path) -> None:
     assert "does not fail on toy-compiler" in errors
 
 
+@pytest.mark.slow
 def test_a_folder_of_somebody_else_is_left_alone(file: Path) -> None:
     out = file.parent / "out"
     out.mkdir()
@@ -120,12 +124,14 @@ def test_a_folder_of_somebody_else_is_left_alone(file: Path) -> None:
     assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 
 
+@pytest.mark.slow
 def test_bad_usage_is_exit_code_2(file: Path, tmp_path: Path) -> None:
     assert run(file, "--target", "nobody")[0] == 2
     assert run(file)[0] == 2
     assert run(tmp_path / "nothing.uir", "--target", FILE)[0] == 2
 
 
+@pytest.mark.slow
 def test_a_budget_leaves_a_program_that_is_not_minimal(file: Path) -> None:
     out = file.parent / "out"
     code, text, _ = run(file, "--target", FILE, "--out", out, "--runs", 4)

@@ -59,6 +59,7 @@ def operators(report: Report) -> list[str]:
     return [n.op for n in parse_uir(path.read_text(), str(path), signatures()).nodes]
 
 
+@pytest.mark.slow
 def test_a_crash_hides_a_wrong_result(tmp_path: Path) -> None:
     """The record blames both passes; of the two, the one that crashes is kept."""
     report = reduce(SQUARE + RELU_CLIP, tmp_path)
@@ -74,6 +75,7 @@ def test_one_pass_with_two_verdicts_keeps_the_verdict(tmp_path: Path) -> None:
     assert "gemm(" in report.text
 
 
+@pytest.mark.slow
 def test_a_wrong_result_does_not_become_the_error_of_the_same_pass(tmp_path: Path) -> None:
     """Extents shrink, but the matrix stays square."""
     report = reduce(SQUARE, tmp_path)
@@ -82,6 +84,7 @@ def test_a_wrong_result_does_not_become_the_error_of_the_same_pass(tmp_path: Pat
     assert "v: float32[2, 2]" in report.text
 
 
+@pytest.mark.slow
 def test_two_wrong_results_come_down_to_one_of_them(tmp_path: Path) -> None:
     report = reduce(SQUARE + PAD_POOL, tmp_path)
     assert report.judgement.signature in ("pass:GemmTransposeFusion", "pass:Pad_Fusion")

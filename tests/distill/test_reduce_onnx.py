@@ -96,6 +96,7 @@ g (float[4] x, bool b) => (float[4] y)
 """
 
 
+@pytest.mark.slow
 def test_control_flow_stays_whole(tmp_path: Path) -> None:
     """The defect is inside of a branch; what the branches read of outside becomes inputs."""
     pytest.importorskip("onnxruntime")
@@ -164,6 +165,7 @@ def custom(nodes: list[object], *values: float) -> ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
+@pytest.mark.slow
 def test_an_operator_that_nobody_knows_is_kept(tmp_path: Path) -> None:
     """No reference knows it, so that the target's unoptimised mode alone says what is right."""
     model = custom(
@@ -187,6 +189,7 @@ def test_an_operator_that_nobody_knows_is_kept(tmp_path: Path) -> None:
     assert "none knows all operators" in evidence["reference"]
 
 
+@pytest.mark.slow
 def test_constants_outside_of_the_file_are_read(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     model = transformer(relu_clip, blocks=2, at=1)
@@ -196,6 +199,7 @@ def test_constants_outside_of_the_file_are_read(tmp_path: Path) -> None:
     assert operators(report) == ["Relu", "Clip"]
 
 
+@pytest.mark.slow
 def test_what_was_reduced_can_be_reduced_again(tmp_path: Path) -> None:
     """The folder is a finding's: it is read as one, and nothing is left to do."""
     model = custom(

@@ -33,6 +33,7 @@ def test_bugs_that_a_rule_knows_are_taken_over() -> None:
     assert [value for key, value in pairs if key == "bug"] == ['"a/b#1"', '"a/b#2"']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "rule"), [("y = swish(x)", "ort_quick_gelu_swish"), ("y = sqrt(x)", "")]
 )

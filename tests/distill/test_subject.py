@@ -78,6 +78,7 @@ def test_values_of_another_type_are_refused(file: Path) -> None:
         read(file)
 
 
+@pytest.mark.slow
 def test_what_it_shows_is_the_aim_where_nothing_is_recorded(file: Path) -> None:
     subject = read(file)
     assert subject.aim is None
@@ -89,6 +90,7 @@ def test_what_it_shows_is_the_aim_where_nothing_is_recorded(file: Path) -> None:
         assert trials.aim.verdict is Verdict.CRASH
 
 
+@pytest.mark.slow
 def test_a_finding_has_its_record_as_aim(finding: Path) -> None:
     subject = read(finding, None)
     assert subject.target.name == "toy-compiler"
@@ -101,16 +103,19 @@ def test_a_finding_has_its_record_as_aim(finding: Path) -> None:
     trials.close()
 
 
+@pytest.mark.slow
 def test_a_finding_of_a_run_is_named_by_its_number(finding: Path) -> None:
     run = finding.parent.parent
     assert read(run / "7", None).origin == finding
     assert read(run / "00000007", None).origin == finding
 
 
+@pytest.mark.slow
 def test_a_record_of_another_target_is_no_aim(finding: Path) -> None:
     assert read(finding, "onnxruntime").aim is None
 
 
+@pytest.mark.slow
 def test_a_finding_that_shows_something_else_now_is_refused(finding: Path) -> None:
     text = (finding / "finding.json").read_text()
     (finding / "finding.json").write_text(text.replace("fuse_relu_clip", "fuse_neg_neg"))
@@ -118,6 +123,7 @@ def test_a_finding_that_shows_something_else_now_is_refused(finding: Path) -> No
         open_trials(read(finding, None))
 
 
+@pytest.mark.slow
 def test_a_symptom_that_an_older_version_recorded_may_read_otherwise(finding: Path) -> None:
     subject = read(finding, None)
     assert subject.aim is not None
@@ -127,6 +133,7 @@ def test_a_symptom_that_an_older_version_recorded_may_read_otherwise(finding: Pa
         assert trials.aim == subject.aim
 
 
+@pytest.mark.slow
 def test_a_finding_that_does_not_fail_is_refused(finding: Path) -> None:
     text = (finding / "program.uir").read_text()
     (finding / "program.uir").write_text(text.replace("float64", "float32"))

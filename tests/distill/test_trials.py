@@ -29,6 +29,7 @@ def shown(text: str, wanted: Aim, *, exact: bool = False) -> Shown:
         return trials.try_one(program(text)).shown
 
 
+@pytest.mark.slow
 def test_the_passes_that_cure_a_finding_are_its_aim() -> None:
     found = aim(RELU_CLIP)
     assert found.verdict is Verdict.CRASH
@@ -37,12 +38,14 @@ def test_the_passes_that_cure_a_finding_are_its_aim() -> None:
     assert aim(NEG_NEG).cures == ("fuse_neg_neg",)
 
 
+@pytest.mark.slow
 def test_a_finding_without_a_pass_is_known_by_its_symptom() -> None:
     found = aim(EXP)
     assert found.cures == ()
     assert found.kind == "wrong | values"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [RELU_CLIP, NEG_NEG, EXP])
 def test_a_finding_shows_its_own_defect(text: str) -> None:
     assert shown(text, aim(text)) is Shown.SAME
@@ -57,12 +60,14 @@ def test_another_defect_is_told_apart() -> None:
     assert shown(UNKNOWN, aim(NEG_NEG)) is Shown.INVALID
 
 
+@pytest.mark.slow
 def test_the_same_pass_with_another_symptom_is_another_defect_if_asked_exactly() -> None:
     found = replace(aim(RELU_CLIP), symptom="crash | compile | Fail |  | something else altogether")
     assert shown(RELU_CLIP, found) is Shown.SAME
     assert shown(RELU_CLIP, found, exact=True) is Shown.OTHER
 
 
+@pytest.mark.slow
 def test_a_rounding_error_is_no_normal_finding() -> None:
     found = replace(aim(EXP), severity=Severity.LOW)
     assert shown(EXP, found, exact=True) is Shown.OTHER
@@ -108,6 +113,7 @@ def test_trials_are_told_in_the_order_of_the_programs(jobs: int) -> None:
     assert [node.op for node in found.graph.nodes] == ["neg", "neg"]
 
 
+@pytest.mark.slow
 def test_a_program_is_run_once() -> None:
     with Trials(toy(), aim(EXP)) as trials:
         first = trials.try_one(program(EXP))
@@ -117,6 +123,7 @@ def test_a_program_is_run_once() -> None:
         assert trials.count.known == 1
 
 
+@pytest.mark.slow
 def test_answers_are_kept_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "trials.jsonl"
     question = {"about": "exp"}

@@ -130,6 +130,7 @@ def cases() -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", cases())
 def test_page_does_what_it_says(page: Path, tmp_path: Path, shell: dict[str, str]) -> None:
     text = page.read_text(encoding="utf-8")

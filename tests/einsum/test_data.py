@@ -36,6 +36,7 @@ def dense(data: Data, *shape: int) -> np.ndarray:
     return entries(data, shape, FLOAT).dense()
 
 
+@pytest.mark.slow
 @given(st.data(), SHAPES)
 def test_entries_lie_in_the_tensor(data: st.DataObject, shape: tuple[int, ...]) -> None:
     stored = entries(data.draw(drawn(shape)), shape, FLOAT)

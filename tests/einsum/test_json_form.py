@@ -36,6 +36,7 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
+@pytest.mark.slow
 @given(kernels())
 def test_what_is_written_can_be_read_and_is_as_the_schema_says(kernel: Kernel) -> None:
     line = dumps(kernel)
@@ -44,6 +45,7 @@ def test_what_is_written_can_be_read_and_is_as_the_schema_says(kernel: Kernel) -
     assert not list(VALIDATOR.iter_errors(json.loads(line)))
 
 
+@pytest.mark.slow
 @given(kernels())
 def test_text_and_json_say_the_same(kernel: Kernel) -> None:
     assert loads(dumps(parse(print_text(kernel)).kernel())) == kernel

@@ -33,6 +33,7 @@ def loops(kernel: Kernel, stored: dict[str, Stored]) -> np.ndarray:
     return result
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(kernels())
 def test_the_reference_is_the_definition(kernel: Kernel) -> None:

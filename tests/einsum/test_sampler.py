@@ -129,6 +129,7 @@ def test_a_share_of_nothing_is_never_there() -> None:
         assert not re.search("zeros|duplicates|unsorted", dumps(kernel))
 
 
+@pytest.mark.slow
 def test_everything_that_has_a_share_comes() -> None:
     kernels = drawn(WIDE, 4000)
     text = "\n".join(map(dumps, kernels))
@@ -148,6 +149,7 @@ def test_everything_that_has_a_share_comes() -> None:
         assert any(problems(json.loads(dumps(k)), strict, 4) for k in kernels)
 
 
+@pytest.mark.slow
 def test_most_kernels_are_different() -> None:
     found = {(k.statement, k.extents, tuple(t.format for t in k.tensors))
              for k in drawn(Options(), 5000)}  # fmt: skip

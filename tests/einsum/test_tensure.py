@@ -73,6 +73,7 @@ def test_a_later_computation_reads_an_earlier_output(tmp_path: Path) -> None:
     assert second.tensor("A").data == Computed("A")
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(kernels())
 def test_what_is_written_computes_the_same(tmp_path: Path, kernel: Kernel) -> None:

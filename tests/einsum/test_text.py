@@ -22,11 +22,13 @@ from tests.einsum.kernels import kernels
 D, S = Level.DENSE, Level.COMPRESSED
 
 
+@pytest.mark.slow
 @given(kernels())
 def test_what_is_written_can_be_read(kernel: Kernel) -> None:
     assert parse(print_text(kernel)).kernel() == kernel
 
 
+@pytest.mark.slow
 @given(kernels(("row", "col", "k1", "_x")))
 def test_names_may_be_longer_than_a_letter(kernel: Kernel) -> None:
     assert parse(print_text(kernel)).kernel() == kernel

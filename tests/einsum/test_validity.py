@@ -211,6 +211,7 @@ def test_rules_that_cannot_fire_may_be_left_out(kernel: Kernel, keeps: Settings)
         assert whole.rows(rule) == part.rows(rule)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(kernels(), SETTINGS, st.randoms(use_true_random=False))
 def test_a_kernel_may_grow_in_any_order_and_shrink_again(

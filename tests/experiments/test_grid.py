@@ -43,6 +43,7 @@ def test_they_differ_in_more_ways_than_one(neighbours: list[str]) -> None:
     assert sum("relu" not in text for text in neighbours) > 2
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_neighbours(neighbours: list[str]) -> None:
     around = Neighbourhood(SIGNATURES, read_policies(load_rules([CLIP])))
     graph = parse_uir(SEED, "seed", SIGNATURES)

@@ -62,6 +62,7 @@ LENIENT = settings(
 )
 
 
+@pytest.mark.slow
 @LENIENT
 @given(data=st.data())
 def test_changed_bytes(path: Path, vocabulary: dict[str, Relation], data: st.DataObject) -> None:
@@ -82,6 +83,7 @@ def test_changed_bytes(path: Path, vocabulary: dict[str, Relation], data: st.Dat
     attempt(path, bytes(model), vocabulary)
 
 
+@pytest.mark.slow
 @LENIENT
 @given(data=st.data())
 def test_changed_meaning(path: Path, vocabulary: dict[str, Relation], data: st.DataObject) -> None:

@@ -127,6 +127,7 @@ ONNX_ONLY = {
 }
 
 
+@pytest.mark.slow
 def test_every_model_file_in_the_onnx_package_loads(vocabulary: dict[str, Relation]) -> None:
     paths = packaged_models()
     assert len(paths) == 149

@@ -261,6 +261,7 @@ def test_metadata_is_checked(entry: str) -> None:
     assert found.span.line == 2
 
 
+@pytest.mark.slow
 def test_runaway_patterns_are_refused_at_once() -> None:
     operands = ", ".join(f"a{i}" for i in range(20))
     assert problems(pattern(f"    s = add{{{operands}}}"))[0].code == "too-many-alternatives"

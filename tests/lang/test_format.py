@@ -294,6 +294,7 @@ def test_a_file_with_errors_is_not_formatted() -> None:
         format_text("set s = {a b}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_rules_survive(path: Path) -> None:
     text = path.read_text()

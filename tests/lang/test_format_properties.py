@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -285,6 +286,7 @@ def comments_of(text: str) -> Counter[str]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(files)
 def test_what_is_printed_parses_to_the_same_tree(file: ast.RuleFile) -> None:
@@ -293,6 +295,7 @@ def test_what_is_printed_parses_to_the_same_tree(file: ast.RuleFile) -> None:
     assert format_text(text) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(tuples(lines, 0, 6))
 def test_a_program_is_printed_and_parsed_back(program: tuple[ast.Line, ...]) -> None:
@@ -309,6 +312,7 @@ def test_any_condition_shows_on_one_line(condition: ast.Condition) -> None:
     assert decl.body == (condition,)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(files, st.data())
 def test_no_comment_is_lost_wherever_it_stands(file: ast.RuleFile, data: st.DataObject) -> None:

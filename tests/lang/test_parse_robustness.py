@@ -85,6 +85,7 @@ def test_what_is_long_is_not_deep() -> None:
     assert not problems(f"set s = {{{', '.join(['a'] * 10_000)}}}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "parse"),
     [
@@ -184,6 +185,7 @@ def test_shipped_rules_with_mistakes_in_them_are_explained() -> None:
             assert format_text(formatted) == formatted
 
 
+@pytest.mark.slow
 def test_shipped_rules_are_read_quickly() -> None:
     """1,400 lines in a quarter of a second, with room for a busy machine."""
     lines = sum(text.count("\n") for text in SHIPPED)
@@ -216,6 +218,7 @@ def cold_start(cache: str, home: str) -> list[str]:
     ).stdout.split()
 
 
+@pytest.mark.slow
 def test_the_second_start_needs_no_lark(tmp_path: Path) -> None:
     folder, lark, _ = cold_start(str(tmp_path), "/nonexistent")
     assert (folder, lark) == (str(tmp_path / "reprise"), "True")

@@ -332,6 +332,7 @@ def test_every_broken_entry_is_reported_at_once() -> None:
     assert [d.span.line for d in caught.value.diagnostics] == [1, 3, 4]
 
 
+@pytest.mark.slow
 def test_hostile_input_ends_in_a_diagnostic() -> None:
     deep = "(" * 100_000 + "1"
     for text in (
@@ -446,6 +447,7 @@ def notations(draw: st.DrawFn) -> Notation:
     return Notation(tuple(entries))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(notations())
 def test_what_is_written_is_read_back(notation: Notation) -> None:
@@ -455,6 +457,7 @@ def test_what_is_written_is_read_back(notation: Notation) -> None:
     assert write_notation(read) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(notations())
 def test_random_notation_survives_the_way_through_rules(notation: Notation) -> None:

@@ -58,6 +58,7 @@ def test_an_operator_of_another_domain_has_its_import() -> None:
     assert ReferenceEvaluator(made).run(None, {"x": x})[0].tolist() == [0.0, 0.0, 1.0]
 
 
+@pytest.mark.slow
 def test_a_younger_operator_raises_the_opset_of_its_model_alone() -> None:
     text = "x: float32[3]\ny = relu(x)\nz: float32[3] = onnx.SwiGLU(y, x, alpha=1.0)\noutput z\n"
     assert model(text).opset_import[0].version == 28 == opset_of(["onnx.SwiGLU"])

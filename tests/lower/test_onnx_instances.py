@@ -40,11 +40,13 @@ def verify(op: str, count: int, opset: int) -> int:
     return done
 
 
+@pytest.mark.slow
 def test_every_operator_has_a_form():
     assert FORMS.keys() | CONTROL.keys() == set(signatures())
     assert not FORMS.keys() & CONTROL.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(FORMS))
 def test_onnx_accepts_every_instance_with_our_types(op):
     assert verify(op, 10, DEFAULT_OPSET) or op in NEEDS_NEWER[DEFAULT_OPSET]

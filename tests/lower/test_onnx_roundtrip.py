@@ -140,6 +140,7 @@ def element_type(op: str, attributes: dict[str, Attribute], operands: list[Tenso
     return "float32" if first is None or first.dtype is None else first.dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(FORMS))
 def test_a_single_node_is_imported_as_the_operator_it_was(op):
     for instance, typing, model in lowered(op, 25, NEWEST, "imported "):

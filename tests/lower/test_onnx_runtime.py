@@ -52,6 +52,7 @@ def load(op: str, count: int, opset: int) -> Counter[str]:
     return tally
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(FORMS))
 def test_every_operator_is_loaded_or_lacks_a_kernel(op):
     tally = load(op, 15, DEFAULT_OPSET)

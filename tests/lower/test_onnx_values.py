@@ -304,6 +304,7 @@ REWRITTEN = ("attention", "cumprod", "rotary_embedding", "space_to_depth", "swis
 """Operators that newer opsets have and older ones must do without."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", REWRITTEN)
 def test_one_node_and_the_nodes_that_stand_for_it_mean_the_same(op):
     old_lowering, compared = OnnxLowering(18), 0

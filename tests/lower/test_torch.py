@@ -129,6 +129,7 @@ def compare_many(op: str, seed: str, wanted: int) -> None:
     assert compared >= (1 if op in RARE else wanted * 3 // 4), f"{op}: only {compared}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", [op for op in OPERATORS if op not in NEVER])
 def test_torch_computes_what_the_reference_does(op):
     compare_many(op, "few", 20)

@@ -96,6 +96,7 @@ def test_what_varies_is_taken_out(message: str, normal: str) -> None:
     assert normalise(message) == normal
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 def test_normalising_anything_never_fails_and_gives_one_line(message: str) -> None:
     normal = normalise(message)

@@ -80,6 +80,7 @@ class Session:
             return ModeResult(None, Failure(stage, type(error).__name__, str(error)), 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_the_verdict_is_what_is_known_of_the_model(case: Case) -> None:
     graph = import_model(case.model(), Path("model.onnx"), Limits())

@@ -34,6 +34,7 @@ def test_every_kind_of_declaration(result: CaseResult) -> None:
     assert result.ok, result.message
 
 
+@pytest.mark.slow
 def test_a_test_s_nodes_go_by_their_names() -> None:
     rule = """
 pattern p "two in a row" {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def agree(condition: tuple[Literal, ...], facts: dict[str, list[tuple[Any, ...]]
     assert answer.truth is (Truth.YES if database.count("hit") else Truth.NO), (body, facts)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(values, values, comparisons, expressions, expressions)
 def test_a_comparison_of_expressions(x: Any, y: Any, op: str, left: Expr, right: Expr) -> None:
@@ -81,6 +83,7 @@ def test_a_membership(x: Any, y: Any, left: Expr, options: list[Any], negated: b
     agree((Member(left, tuple(options), negated),), {"a": [(x,)], "b": [(y,)]})
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     values,

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from functools import cache
 
+import pytest
+
 from reprise.datalog import Database, Engine, UnsupportedError
 from reprise.datalog.clingo_engine import ClingoEngine
 from reprise.datalog.pydatalog_engine import PyDatalogEngine
@@ -44,5 +46,6 @@ def test_clingo_finds_the_same_matches() -> None:
     assert sum(agree(seed, ClingoEngine) for seed in range(12)) >= 6
 
 
+@pytest.mark.slow
 def test_pydatalog_finds_the_same_matches() -> None:
     assert agree(3, PyDatalogEngine)

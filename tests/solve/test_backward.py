@@ -84,6 +84,7 @@ def test_what_is_proved_impossible_is_never_something_that_exists(op, seed):
         assert is_accepted(op, answer, results)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(OPERATORS), st.integers(0, 2**32))
 def test_operands_that_are_given_stay(op, seed):
@@ -147,6 +148,7 @@ def test_only_some_results_need_be_required():
     assert answer[1].outputs[1] == TensorType("int64", (3, 5))
 
 
+@pytest.mark.slow
 def test_the_same_generator_state_gives_the_same_answer_whatever_was_asked_before():
     questions = [("conv2d", f32(2, 3, 5, 5)), ("gemm", f32(3, 4)), ("max_unpool", f32(1, 1, 9))]
     for tries in (0, 8):

@@ -24,6 +24,7 @@ RENAMED = {
 EMPTY = "identity"  # a reduction over no axes at all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(onnx_forms.FORMS))
 def test_an_imported_node_fits_its_signature(signatures, op, tmp_path):
     rng = Random(f"imported {op}")

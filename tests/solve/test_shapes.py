@@ -148,6 +148,7 @@ def test_a_function_says_what_is_wrong(name, args, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.slow
 @given(shapes, shapes)
 def test_broadcast_is_numpys(a, b):
     try:
@@ -159,6 +160,7 @@ def test_broadcast_is_numpys(a, b):
         assert call("broadcast", a, b) == expected
 
 
+@pytest.mark.slow
 @given(shapes, st.lists(st.integers(-1, 6), max_size=4).map(tuple))
 def test_reshape_is_numpys(shape, wanted):
     """numpy has no copying 0: that is `allowzero`."""
@@ -171,6 +173,7 @@ def test_reshape_is_numpys(shape, wanted):
         assert call("reshape_dims", shape, wanted, True) == expected
 
 
+@pytest.mark.slow
 @given(small, st.integers(-7, 7), st.integers(-7, 7), st.sampled_from([-3, -2, -1, 1, 2, 3]))
 def test_slices_are_numpys_but_for_backward_ones_from_before_the_start(extent, start, end, step):
     """ONNX, which clamps a start to the axis, says what those are; numpy finds them empty."""
@@ -187,6 +190,7 @@ def test_slices_are_numpys_but_for_backward_ones_from_before_the_start(extent, s
     assert call("slice_dims", (extent,), (start,), (end,), (0,), (step,)) == expected
 
 
+@pytest.mark.slow
 @given(shapes, shapes)
 def test_matmul_is_numpys(a, b):
     try:
@@ -205,6 +209,7 @@ values = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(values, values, small, small)
 def test_three_valued_arithmetic_is_sound(a, b, n, m):
     """Whatever the symbols stand for, a known answer is the right one."""

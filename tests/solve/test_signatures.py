@@ -211,6 +211,7 @@ def test_simple_inference_is_cheap(signatures):
     assert best / 500 < 100e-6
 
 
+@pytest.mark.slow
 def test_more_signatures_can_be_loaded(tmp_path):
     path = tmp_path / "mine.rules"
     path.write_text(

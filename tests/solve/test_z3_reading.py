@@ -169,6 +169,7 @@ def condition(text, **numbers):
     return solver.check() == z3.sat
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divisor", [-3, -1, 2])
 @pytest.mark.parametrize("number", [-4, -1, 0, 5])
 def test_division_rounds_down_as_in_python_whatever_the_signs(number, divisor):

@@ -39,6 +39,7 @@ def texts(generator, indices):
     return made
 
 
+@pytest.mark.slow
 def test_a_program_depends_on_seed_and_number_alone(shipped, signatures):
     known = [p for p in shipped.patterns.values() if p.get("target") == "onnxruntime"]
 
@@ -107,6 +108,7 @@ def test_guided_programs_contain_no_known_bug(guided, shipped):
         assert sure <= set(made.completed), print_uir(made.program.graph)
 
 
+@pytest.mark.slow
 def test_guidance_has_something_to_do(guided, unguided, shipped):
     matcher = Matcher(shipped, list(shipped.patterns.values()))
     rejected = sum(guided.program(i).rejected.total() for i in range(COUNT))

@@ -42,6 +42,7 @@ def texts(generator: Generator, indices: range) -> list[str]:
     return [print_uir(generator.program(i).program.graph) for i in indices]
 
 
+@pytest.mark.slow
 def test_learning_is_as_good_as_knowing(rules: RuleSet) -> None:
     names = [p.name for p in known_bugs(rules, "onnxruntime")]
     Random(0).shuffle(names)
@@ -53,6 +54,7 @@ def test_learning_is_as_good_as_knowing(rules: RuleSet) -> None:
     assert texts(learning, range(PROGRAMS)) == texts(always, range(PROGRAMS))
 
 
+@pytest.mark.slow
 def test_what_was_learned_changes_what_comes_after(rules: RuleSet) -> None:
     names = [p.name for p in known_bugs(rules, "onnxruntime")]
     learning, never, always = (generator(rules, n) for n in ([], [], names))

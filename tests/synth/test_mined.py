@@ -53,6 +53,7 @@ def crop(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_result_whose_shape_is_left_open_is_asked_of_onnx(crop: Path) -> None:
     generator = source(crop)
     seen = 0
@@ -65,6 +66,7 @@ def test_a_result_whose_shape_is_left_open_is_asked_of_onnx(crop: Path) -> None:
     assert seen > 2
 
 
+@pytest.mark.slow
 def test_an_operator_of_a_file_is_not_generated_without_it(crop: Path) -> None:
     options = Options(nodes=5, include=frozenset({"activation"}))
     without = open_source(SourceRequest(3, options, lowerings=("onnx",)))
@@ -72,6 +74,7 @@ def test_an_operator_of_a_file_is_not_generated_without_it(crop: Path) -> None:
     assert "onnx.CenterCropPad" in operators(source(crop), 20)
 
 
+@pytest.mark.slow
 def test_same_seed_same_programs(crop: Path) -> None:
     first = [print_uir(source(crop).program(i).program.graph) for i in range(6)]
     generator = source(crop)
@@ -79,12 +82,14 @@ def test_same_seed_same_programs(crop: Path) -> None:
     assert first == again[::-1]
 
 
+@pytest.mark.slow
 def test_the_text_of_a_program_is_read_without_the_signature(crop: Path) -> None:
     graph = source(crop).program(1).program.graph
     text = print_uir(graph)
     assert print_uir(parse_uir(text, "program.uir", Signatures.load())) == text
 
 
+@pytest.mark.slow
 def test_other_targets_decline_it_without_an_exception(crop: Path) -> None:
     generator = source(crop)
     graphs = [generator.program(index).program.graph for index in range(20)]

@@ -56,6 +56,7 @@ def test_each_match_in_the_shipped_rules_own_tests_sets_off_an_alarm(shipped, si
     assert cases > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["onnxruntime", "inductor", "tvm"])
 def test_programs_are_those_of_a_generator_that_always_asks(signatures, target):
     """Also where operators are drawn that many patterns are about, with empty and special

@@ -32,14 +32,17 @@ def several_results() -> frozenset[str]:
     return frozenset(n for n in signatures if len(signatures[n].plan.decl.results) > 1)
 
 
+@pytest.mark.slow
 def test_onnx_takes_them():
     assert not rejected("onnx", 300)
 
 
+@pytest.mark.slow
 def test_onnx_takes_operators_some_of_whose_results_nobody_asked_for():
     assert not rejected("onnx", 150, include=several_results(), results=0.3, nodes=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"empty": 1.0, "nodes": 3}], ids=["ordinary", "empty"])
 def test_onnx_runtime_runs_them(options):
     pytest.importorskip("onnxruntime")

@@ -33,6 +33,7 @@ def every_pattern():
     return [pytest.param(n, marks=[pytest.mark.slow] if n in RARE else []) for n in PATTERNS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", every_pattern())
 def test_every_shipped_pattern_has_a_witness(name):
     finder, pattern = open_finder(SourceRequest(0), name)

@@ -43,6 +43,7 @@ def results(toy: TargetProcess, *ops: str, disabled: tuple[str, ...] = ()) -> li
     return [(outcome.results[mode].outputs or ())[0].tolist() for mode in toy.target.modes]
 
 
+@pytest.mark.slow
 def test_the_page_s_target_computes(toy: TargetProcess) -> None:
     assert results(toy, "neg", "abs") == [[1, 2], [1, 2]]
     assert list(toy.start()) == ["onnx"]

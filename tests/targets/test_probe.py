@@ -74,6 +74,7 @@ def test_what_fails_now_and_then_or_otherwise_is_told(picky: Path) -> None:
     assert all("[]" in case.application for case in scalars.failing)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_table_whatever_the_jobs(picky: Path) -> None:
     target = parse_target(str(picky))
     first, second = (probe(target, ["exp", "gather"], jobs=jobs) for jobs in (1, 2))
@@ -82,6 +83,7 @@ def test_the_same_seed_gives_the_same_table_whatever_the_jobs(picky: Path) -> No
     assert probe(target, ["exp", "gather"], seed=1).groups != first.groups
 
 
+@pytest.mark.slow
 def test_rules_of_the_target_foresee_what_its_table_cannot_say() -> None:
     report = probe(parse_target("onnxruntime"), ["gelu", "scatter_elements", "cumsum"])
     assert not report.doubtful
@@ -90,6 +92,7 @@ def test_rules_of_the_target_foresee_what_its_table_cannot_say() -> None:
     assert any(case.forbidden for case in cases)
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_table(reprise: Run, picky: Path, tmp_path: Path) -> None:
     out = tmp_path / "picky.toml"
     done = reprise("targets", "probe", picky, "--op", "exp", "--instances", "12", "--out", out)
@@ -100,6 +103,7 @@ def test_the_command_writes_the_table(reprise: Run, picky: Path, tmp_path: Path)
     assert printed.stdout == out.read_text()
 
 
+@pytest.mark.slow
 def test_the_command_lists_targets_and_says_which_do_not_work(
     reprise: Run, picky: Path, tmp_path: Path
 ) -> None:

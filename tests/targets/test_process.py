@@ -65,6 +65,7 @@ def answers(run: Run) -> bool:
 # --- answers -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_outputs_come_back_in_order_for_each_mode(run: Run) -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.array(True)
     outcome = run("outputs = [*inputs.values(), mode == 'slow']", "fast", "slow", x=x, y=y)
@@ -77,6 +78,7 @@ def test_outputs_come_back_in_order_for_each_mode(run: Run) -> None:
         assert result.seconds >= 0
 
 
+@pytest.mark.slow
 def test_a_million_elements_and_nan_payloads_survive(run: Run) -> None:
     bits = np.random.default_rng(1).integers(0, 1 << 32, 1_000_000, np.uint32)
     outcome = run("", x=bits.view(np.float32))
@@ -84,18 +86,21 @@ def test_a_million_elements_and_nan_payloads_survive(run: Run) -> None:
     np.testing.assert_array_equal(output.view(np.uint32), bits)
 
 
+@pytest.mark.slow
 def test_cpu_time_is_what_the_mode_took(run: Run) -> None:
     program = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
     outcome = run(f"if mode == 'slow':\n {program.replace(chr(10), chr(10) + ' ')}", "fast", "slow")
     assert 0.2 <= outcome.results["slow"].seconds < 0.5 > outcome.results["fast"].seconds
 
 
+@pytest.mark.slow
 def test_one_mode_cannot_spoil_the_inputs_of_the_next(run: Run) -> None:
     outcome = run("inputs['x'] += 1", "fast", "slow", x=np.zeros(2))
     for result in outcome.results.values():
         assert [output.tolist() for output in result.outputs or ()] == [[1, 1]]
 
 
+@pytest.mark.slow
 def test_only_the_first_mode_leaves_passes_out(process: TargetProcess) -> None:
     asked = job("outputs = [list(disabled)]", "slow", "fast")
     outcome = process.run(type(asked)(asked.model, {}, asked.modes, ("fuse", "fold")))
@@ -103,6 +108,7 @@ def test_only_the_first_mode_leaves_passes_out(process: TargetProcess) -> None:
     assert outputs == {"slow": [], "fast": ["fuse", "fold"]}
 
 
+@pytest.mark.slow
 def test_passes_are_asked_for(process: TargetProcess) -> None:
     assert process.passes(b"passes = ['b', 'a']") == ("b", "a")
     assert process.passes(b"1 / 0") == ()
@@ -110,6 +116,7 @@ def test_passes_are_asked_for(process: TargetProcess) -> None:
     assert process.passes(b"passes = ['c']") == ("c",)
 
 
+@pytest.mark.slow
 def test_a_failure_says_what_where_and_why(run: Run) -> None:
     program = "def lower():\n  raise ValueError('bad shape')\nstage('compile')\nlower()"
     failure = run(program).results["fast"].failure
@@ -123,11 +130,13 @@ def test_a_failure_says_what_where_and_why(run: Run) -> None:
     assert not failure.unsupported
 
 
+@pytest.mark.slow
 def test_a_target_may_say_that_it_does_not_do_this(run: Run) -> None:
     failure = run("raise NotImplementedError('erf of float64')").results["fast"].failure
     assert failure is not None and failure.unsupported and failure.stage is Stage.LOAD
 
 
+@pytest.mark.slow
 def test_a_failing_mode_does_not_end_the_others(run: Run) -> None:
     outcome = run("if mode == 'fast': 1 / 0", "fast", "slow", x=np.ones(1))
     assert outcome.results["fast"].failure and outcome.results["slow"].outputs
@@ -138,6 +147,7 @@ def passed(outcome: Outcome) -> list[str]:
     return [f"{'-' if event.ended else '+'}{event.name}" for event in outcome.trail]
 
 
+@pytest.mark.slow
 def test_passes_are_announced_and_outlive_the_process(run: Run) -> None:
     program = "stage.begin('fuse ops')\nstage.end('fuse ops')\nstage.begin('fold')\n"
     assert passed(run(program)) == ["+fuse ops", "-fuse ops", "+fold"]
@@ -147,6 +157,7 @@ def test_passes_are_announced_and_outlive_the_process(run: Run) -> None:
     assert passed(run("")) == []
 
 
+@pytest.mark.slow
 def test_monitors_of_an_instrumented_compiler_are_told_the_jobs_label(
     process: TargetProcess,
 ) -> None:
@@ -183,6 +194,7 @@ def test_passes_say_how_much_memory_the_process_held(run: Run) -> None:
     assert run("stage.begin('a')").peak_mib < usual + 50  # what jobs before it held is not counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raised", "says"),
     [
@@ -201,6 +213,7 @@ def test_any_message_can_be_kept(run: Run, raised: str, says: str) -> None:
     assert len(failure.message) < 100_000
 
 
+@pytest.mark.slow
 def test_endless_recursion_is_a_failure_of_bounded_size(run: Run) -> None:
     failure = run("def f(): f()\nf()").results["fast"].failure
     assert failure is not None and failure.type == "RecursionError"
@@ -210,6 +223,7 @@ def test_endless_recursion_is_a_failure_of_bounded_size(run: Run) -> None:
 # --- ends ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "signal_name"),
     [
@@ -237,6 +251,7 @@ def test_a_segfault_leaves_its_python_frames_in_the_log(run: Run) -> None:
     assert "Segmentation fault" in log and "in fuse" in log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["while True: pass", HOLD, "import time; time.sleep(100)"])
 def test_a_hang_is_an_outcome(program: str) -> None:
     limits = Limits(seconds=0.5)
@@ -249,6 +264,7 @@ def test_a_hang_is_an_outcome(program: str) -> None:
         assert answers(lambda program, **inputs: process.run(job(program, **inputs)))
 
 
+@pytest.mark.slow
 def test_a_memory_blow_up_is_an_outcome() -> None:
     limits = Limits(seconds=60, memory_mib=300)
     with TargetProcess(parse_target(str(OBEDIENT)), limits) as process:
@@ -267,6 +283,7 @@ def test_no_job_is_blamed_for_what_its_predecessors_leaked() -> None:
         assert process.starts > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -285,6 +302,7 @@ def test_an_answer_that_is_none_is_an_outcome(run: Run, program: str) -> None:
 FORGE = CONNECTION + "wire = sys.modules['reprise_wire']\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [
@@ -321,6 +339,7 @@ def test_standard_input_is_empty(run: Run) -> None:
     assert (run("import sys; outputs = [sys.stdin.read()]").results["fast"].outputs or ())[0] == ""
 
 
+@pytest.mark.slow
 def test_no_job_is_blamed_for_a_death_before_it(process: TargetProcess) -> None:
     for _ in range(3):
         process.start()
@@ -331,6 +350,7 @@ def test_no_job_is_blamed_for_a_death_before_it(process: TargetProcess) -> None:
         assert process.run(job("", x=np.zeros(1_000_000))).ended is Ended.ANSWERED
 
 
+@pytest.mark.slow
 def test_an_answer_counts_however_late_it_is_collected() -> None:
     with TargetProcess(parse_target(str(OBEDIENT)), Limits(seconds=0.3)) as process:
         process.start()
@@ -369,6 +389,7 @@ def test_killed_at_random_every_job_is_answered_or_died(process: TargetProcess) 
 SPAWN = "import subprocess; child = subprocess.Popen(['sleep', '1000'])\noutputs = [child.pid]\n"
 
 
+@pytest.mark.slow
 def test_children_of_the_target_end_with_it(process: TargetProcess) -> None:
     (child,) = process.run(job(SPAWN)).results["fast"].outputs or ()
     assert alive(int(child))
@@ -385,6 +406,7 @@ def test_a_death_is_noticed_while_a_child_keeps_the_connection_open(run: Run) ->
     assert outcome.seconds < 5
 
 
+@pytest.mark.slow
 def test_nothing_is_left_open_and_nobody_is_left_unburied() -> None:
     target = parse_target(str(OBEDIENT))
     with TargetProcess(target) as process:
@@ -451,6 +473,7 @@ def target_file(folder: Path, init: str, top: str = "") -> str:
     return str(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("init", "top", "says"),
     [
@@ -528,6 +551,7 @@ def test_a_worker_starts_once(process: TargetProcess, run: Run) -> None:
 # --- several -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_pool_serves_threads(tmp_path: Path) -> None:
     programs = [f"outputs = [{n}]" if n % 5 else CRASH for n in range(30)]
     with WorkerPool(parse_target(str(OBEDIENT)), 2) as pool, ThreadPoolExecutor(6) as threads:

@@ -75,6 +75,7 @@ def test_it_says_which_version_it_is(llvm: TargetProcess) -> None:
     assert llvm.start() == {"apache-tvm": said}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["optimised", "unoptimised"])
 def test_a_program_computes_what_numpy_does(llvm: TargetProcess, mode: str) -> None:
     x = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
@@ -83,6 +84,7 @@ def test_a_program_computes_what_numpy_does(llvm: TargetProcess, mode: str) -> N
     np.testing.assert_allclose(t, [1, 1], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_inputs_keep_their_rank_and_their_bits(llvm: TargetProcess) -> None:
     text = "x: float32[]; y: int64[2]; a = identity(x); b = identity(y)"
     y = np.array([2**62 + 1, -1])
@@ -92,6 +94,7 @@ def test_inputs_keep_their_rank_and_their_bits(llvm: TargetProcess) -> None:
         np.testing.assert_array_equal(b, y)
 
 
+@pytest.mark.slow
 def test_optimisations_are_named_and_can_be_left_out(llvm: TargetProcess) -> None:
     model = source(SOFTMAX)
     passes = llvm.passes(model)
@@ -109,6 +112,7 @@ def test_leaving_a_pass_out_that_lowers_fails(llvm: TargetProcess) -> None:
     assert failure is not None and failure.stage is Stage.COMPILE
 
 
+@pytest.mark.slow
 def test_an_onnx_model_goes_through_the_frontend(llvm: TargetProcess) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
         g (float[2,3] x, float[3] b) => (float[2,3] y)
@@ -176,6 +180,7 @@ def test_a_crash_says_where_in_tvm_it_happened(cuda: TargetProcess) -> None:
     assert "0x" not in result.failure.message
 
 
+@pytest.mark.slow
 def test_a_sound_program_compiles_for_cuda_and_returns_nothing(cuda: TargetProcess) -> None:
     result = run(cuda, source(SOFTMAX)).results["compiled"]
     assert result.outputs == () and result.failure is None

@@ -79,6 +79,7 @@ def test_nan_payloads_are_kept() -> None:
     assert out.view(np.uint32).tolist() == bits.tolist()
 
 
+@pytest.mark.slow
 def test_a_million_elements_and_views_in_any_order_of_memory() -> None:
     big = np.random.default_rng(0).standard_normal((1000, 1000))
     frame = through({"n": 1}, [("a", big), ("b", big.T), ("c", big[::2, ::-1]), ("d", big[:0])])
@@ -123,6 +124,7 @@ def test_a_frame_cut_short_is_an_end_not_a_frame(length: int) -> None:
         read(FRAME[:length])
 
 
+@pytest.mark.slow
 @given(st.binary(min_size=30, max_size=300))
 def test_noise_is_no_frame(data: bytes) -> None:
     with pytest.raises(wire.WireError):

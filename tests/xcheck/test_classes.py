@@ -131,6 +131,7 @@ def test_classes_may_go_by_monitors_or_constraints_alone(run: XRun) -> None:
     assert len({classes_of(run, by).signals for by in By}) == 1
 
 
+@pytest.mark.slow
 def test_the_order_of_models_changes_no_class(tmp_path: Path) -> None:
     """The same models, found in another order, fall into the same classes."""
     expected = None
@@ -277,6 +278,7 @@ def test_the_picture_is_well_formed_and_shows_every_class(run: XRun, tmp_path: P
     assert all(f">c{n} (" in page for n in (1, 2, 3, 4))
 
 
+@pytest.mark.slow
 def test_many_classes_are_drawn_as_one_block(tmp_path: Path) -> None:
     rows = [row(i, Verdict.COMPILED, LATE, **{f"c{i}": S}) for i in range(100)]
     written(tmp_path / "run", rows)

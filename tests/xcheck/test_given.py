@@ -31,6 +31,7 @@ def put(folder: Path, **models: str) -> list[str]:
     return [f"{name}.uir" for name in models]
 
 
+@pytest.mark.slow
 def test_each_model_is_told_with_what_it_violates_and_how_far_it_got(tmp_path: Path) -> None:
     done = compiled(tmp_path, *put(tmp_path, fine=FINE, large=LARGE, deadly=DEADLY), *PICKY)
     assert done.returncode == 1, done.stderr
@@ -56,6 +57,7 @@ def test_what_contradicts_a_signature_is_told(tmp_path: Path) -> None:
     assert "contradicts the signature of mul" in said and "valid model" not in said
 
 
+@pytest.mark.slow
 def test_what_is_found_can_be_had_as_json(tmp_path: Path) -> None:
     done = compiled(tmp_path, *put(tmp_path, large=LARGE), *PICKY, "--format", "json")
     (model,) = json.loads(done.stdout)["models"]
@@ -94,6 +96,7 @@ def test_a_model_of_which_nothing_is_known_is_not_called_valid(tmp_path: Path) -
     assert said[0] == "cyclic.onnx: compiled, at the end (4 passes)" and "cycle" in said[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["confidence: low", "template: fusion"])
 def test_what_violates_a_constraint_that_is_no_demand_is_no_finding(
     tmp_path: Path, said: str
@@ -107,6 +110,7 @@ def test_what_violates_a_constraint_that_is_no_demand_is_no_finding(
     assert "no demand" in done.stdout and "violates add_fits" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_second_papers_models_are_accepted_by_onnxruntime() -> None:
     models = sorted((ROOT / "examples" / "xcheck").glob("*.uir"))
     options = ["--target", "onnxruntime", "--device", "h100_80gb", "--format", "json"]

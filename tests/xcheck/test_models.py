@@ -186,6 +186,7 @@ def test_contradictory_constraints_can_be_violated_but_not_kept() -> None:
     assert made(text, "low").violated == {"low"}
 
 
+@pytest.mark.slow
 def test_a_guard_that_matches_nothing_is_told() -> None:
     text = "constraint g : algebraic on { n = relu(x) where x.dtype == string }"
     assert "guard matches" in not_made(f"{text} require x.rank == 1", "g").reason

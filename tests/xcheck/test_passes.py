@@ -79,6 +79,7 @@ def test_what_a_compiler_does_not_do_is_marked(compile: Compile) -> None:
     assert failure is not None and failure.unsupported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "ending"),
     [("crash", Ending.CRASHED), ("hang", Ending.HANG), ("grow", Ending.MEMORY)],
@@ -133,6 +134,7 @@ def test_shipped_compilers_count_passes() -> None:
         assert target.name == name and target.modes == ("compiled",)
 
 
+@pytest.mark.slow
 def test_the_platform_is_any_text_and_reaches_the_compiler() -> None:
     target = parse_compiler(f"{COUNTING}:nvidia/nvidia-h100")
     assert target.device == "nvidia/nvidia-h100"

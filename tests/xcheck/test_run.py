@@ -190,11 +190,13 @@ def test_the_number_of_jobs_changes_nothing(found: Path, tmp_path: Path) -> None
     assert story(tmp_path / "run") == story(found)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_models(found: Path, tmp_path: Path) -> None:
     run(tmp_path / "run", Budget(models=6), asked(seed=4))
     assert {row[5] for row in story(tmp_path / "run")} - {row[5] for row in story(found)}
 
 
+@pytest.mark.slow
 def test_a_run_without_a_budget_ends_when_everything_was_violated(tmp_path: Path) -> None:
     assert run(tmp_path / "run", Budget()) is End.EXPLORED
     assert {m.constraint for m in XRun.open(tmp_path / "run").models if not m.valid} == {
@@ -203,6 +205,7 @@ def test_a_run_without_a_budget_ends_when_everything_was_violated(tmp_path: Path
     assert all(m.usage == 0 for m in XRun.open(tmp_path / "run").models)
 
 
+@pytest.mark.slow
 def test_a_hang_costs_its_time_and_is_told(tmp_path: Path) -> None:
     rules = tmp_path / "hang.rules"
     rules.write_text(RULES.read_text().replace("13", "17"))
@@ -211,6 +214,7 @@ def test_a_hang_costs_its_time_and_is_told(tmp_path: Path) -> None:
     assert hung and {m.stage for m in hung} == {"in codegen"}
 
 
+@pytest.mark.slow
 def test_the_time_budget_ends_a_run_in_the_middle_of_a_hang(tmp_path: Path) -> None:
     rules = tmp_path / "hang.rules"
     rules.write_text(RULES.read_text().replace("13", "17"))
@@ -275,6 +279,7 @@ def test_a_run_that_is_killed_loses_nothing(found: Path, tmp_path: Path) -> None
     assert {p.name for p in (path / "findings").iterdir()} == kept
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_behind_is_removed(found: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     shutil.copytree(found, path)
@@ -287,6 +292,7 @@ def test_what_a_killed_run_left_behind_is_removed(found: Path, tmp_path: Path) -
     assert len(XRun.open(path).models) == 61
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_write_one_run(found: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     shutil.copytree(found, path)
@@ -299,6 +305,7 @@ def test_two_processes_cannot_write_one_run(found: Path, tmp_path: Path) -> None
         os.close(number)
 
 
+@pytest.mark.slow
 def test_a_folder_that_holds_a_run_or_other_things_is_refused(found: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="--resume"):
         run(found, Budget(models=1))
@@ -307,6 +314,7 @@ def test_a_folder_that_holds_a_run_or_other_things_is_refused(found: Path, tmp_p
         run(tmp_path, Budget(models=1))
 
 
+@pytest.mark.slow
 def test_changed_rules_are_not_gone_on_with(tmp_path: Path) -> None:
     rules = tmp_path / "own.rules"
     rules.write_text(RULES.read_text())
@@ -367,6 +375,7 @@ def test_no_constraints_at_all_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_constraints_about_other_compilers_are_left_out(tmp_path: Path) -> None:
     rules = tmp_path / "other.rules"
     rules.write_text(RULES.read_text().replace('from: "picky.py:3"', "target: tvm"))
@@ -376,6 +385,7 @@ def test_constraints_about_other_compilers_are_left_out(tmp_path: Path) -> None:
     assert any("other compilers" in line for line in said)
 
 
+@pytest.mark.slow
 def test_what_nothing_says_of_the_device_is_told(tmp_path: Path) -> None:
     rules = tmp_path / "unknown.rules"
     rules.write_text(RULES.read_text().replace("hw(board, dram_bytes, 1_048_576).", ""))
@@ -432,6 +442,7 @@ def test_too_little_memory_to_start_is_told_before_there_is_a_folder(tmp_path: P
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_constraints_that_lack_one_fact_are_told_in_one_line(tmp_path: Path) -> None:
     rules = tmp_path / "many.rules"
     text = RULES.read_text().replace("hw(board, dram_bytes, 1_048_576).", "")
@@ -445,6 +456,7 @@ def test_constraints_that_lack_one_fact_are_told_in_one_line(tmp_path: Path) -> 
     assert len([line for line in said if "dram_bytes" in line]) == 1
 
 
+@pytest.mark.slow
 def test_another_version_of_the_compiler_does_not_go_on_with_a_run(tmp_path: Path) -> None:
     target = tmp_path / "picky.py"
     target.write_text(PICKY.read_text())
@@ -457,6 +469,7 @@ def test_another_version_of_the_compiler_does_not_go_on_with_a_run(tmp_path: Pat
         resume(tmp_path / "run", Budget(models=4))
 
 
+@pytest.mark.slow
 def test_an_attribute_that_is_violated_is_shown(tmp_path: Path) -> None:
     rules = tmp_path / "pads.rules"
     rules.write_text(
@@ -467,6 +480,7 @@ def test_an_attribute_that_is_violated_is_shown(tmp_path: Path) -> None:
     assert re.search(r"pads=\(-\d+", row.program)
 
 
+@pytest.mark.slow
 def test_what_no_model_was_found_for_says_of_which_kind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -508,6 +522,7 @@ def test_a_damaged_store_is_told(found: Path, tmp_path: Path, damage: str) -> No
         XRun.open(path)
 
 
+@pytest.mark.slow
 def test_folders_that_are_gone_are_made_again_and_others_files_stay(
     found: Path, tmp_path: Path
 ) -> None:

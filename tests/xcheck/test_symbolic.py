@@ -50,6 +50,7 @@ def graphs(rules: RuleSet) -> list[Graph]:
     return [generator.program(number).program.graph for number in range(40)]
 
 
+@pytest.mark.slow
 def test_the_reading_is_the_engines(rules: RuleSet, graphs: list[Graph]) -> None:
     judge = Judge(rules, rules.constraints.values(), ())
     by_head: dict[str, list[core.Rule]] = {}

@@ -38,6 +38,7 @@ def done(folder: Path) -> Done:
     return xcheck(folder, *PICKY, "--models", "12", "--out", "run")
 
 
+@pytest.mark.slow
 def test_findings_are_told_with_their_constraint_and_its_source(done: Done) -> None:
     assert done.returncode == 1, done.stderr
     assert "12 models; 4 of 4 constraints violated" in done.stdout
@@ -58,6 +59,7 @@ def test_progress_goes_to_standard_error(done: Done) -> None:
     assert "from the start" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_with_its_own_options(done: Done, folder: Path) -> None:
     again = xcheck(folder, "--resume", "run", "--models", "14", "--format", "json")
     assert again.returncode == 1, again.stderr
@@ -86,6 +88,7 @@ def test_what_is_wrong_is_told(folder: Path, arguments: list[str], message: str)
     assert "Traceback" not in found.stderr
 
 
+@pytest.mark.slow
 def test_a_run_without_findings_ends_well(tmp_path: Path) -> None:
     rules = tmp_path / "one.rules"
     rules.write_text("constraint two : cardinality on { n = add(...) } require arity(n) == 2\n")

@@ -33,6 +33,7 @@ def test_all_rules_may_go_to_one_file(tmp_path: Path) -> None:
     assert "op onnx.AffineGrid" in text
 
 
+@pytest.mark.slow
 def test_without_a_folder_the_installed_package_is_documented(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

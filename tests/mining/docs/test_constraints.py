@@ -37,6 +37,7 @@ def texts(documentation: Documentation, title: str) -> dict[str, str]:
 # --- their form ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_mined_rules_have_nothing_that_lint_reports(mined: Mined, tmp_path: Path) -> None:
     for name, text in mined.files().items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -179,6 +180,7 @@ UNARY = ("Abs", "Acos", "BitwiseNot", "Erf", "HardSwish", "Identity", "Neg", "No
 BINARY = ("Add", "And", "BitwiseAnd", "Equal", "Less", "MatMul", "Max", "Mod", "PRelu", "Pow")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [13, 22])
 def test_an_element_type_violates_exactly_where_onnx_refuses_it(
     markdown: Documentation, opset: int

@@ -291,6 +291,7 @@ def test_an_example_that_does_not_end_hides_its_own_entry_only() -> None:
     assert [e.since for e in documentation.entries] == [1, 4, 11, 13]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", range(0, len(CHANGELOG), 211))
 def test_what_is_left_of_a_truncated_file_is_right(cut: int) -> None:
     _claims_nothing_wrong(read(CHANGELOG[:cut], Form.MARKDOWN), WHOLE[Form.MARKDOWN])
@@ -330,6 +331,7 @@ def _claims_nothing_wrong(part: Documentation, whole: Documentation) -> None:
             assert one.attributes == true.attributes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_is_in_a_document_the_rules_are_well_formed(seed: int) -> None:
     """Documents with random edits: no edit breaks the reader, or the rules that come out."""

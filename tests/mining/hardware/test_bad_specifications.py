@@ -119,6 +119,7 @@ def test_of_a_file_of_no_known_format_a_mistake_in_its_syntax_is_told_too(
     assert unknown.code == "spec-unknown-format"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 def test_aliases_that_expand_without_bound_are_stopped(tmp_path: Path) -> None:
     lines = ["nodes:", "- &a0 {depth: 1}"]

@@ -63,6 +63,7 @@ def learned(text: str) -> Learned:
     return answer
 
 
+@pytest.mark.slow
 def test_an_operand_whose_value_decides_the_shape_is_stored() -> None:
     text = learned(CROP).text
     assert "shape?: Tind[" in text and "attr shape as Shape: ints in 1..7" in text

@@ -102,6 +102,7 @@ def test_an_attribute_that_nobody_reads_must_have_its_default(bounds: Bounds) ->
     assert ("SpaceToDepth", "blocksize") not in bounds
 
 
+@pytest.mark.slow
 def test_what_a_helper_reads_is_read(bounds: Bounds) -> None:
     assert not [op for op, _ in bounds if op == "ScatterElements"]
 

@@ -76,6 +76,7 @@ def test_an_expression_that_is_too_deep_is_listed(mined: Mine) -> None:
     assert "an expression that is nested too deeply" in {u.why for u in found.derived.unused}
 
 
+@pytest.mark.slow
 def test_an_empty_checkout_gives_an_empty_file(mined: Mine) -> None:
     found = mined({}, settings=SETTINGS)
     assert not found.files
@@ -297,6 +298,7 @@ def test_a_file_that_vanishes_meanwhile_is_told(mined: Mine, tmp_path: Path) -> 
     assert list(again.files) == ["a.py", "b.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "text",

@@ -27,6 +27,7 @@ def reference(op, operands, instance, typing):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", OPERATORS)
 def test_values_are_onnxs(signatures, op):
     tally = compare(signatures, op, reference, ONNX, wanted=6, tries=120)
