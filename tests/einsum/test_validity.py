@@ -12,9 +12,9 @@ from reprise.einsum.facts import facts_as_written, facts_of
 from reprise.einsum.kernel import Kernel, KernelError
 from reprise.einsum.settings import LIMITS, PERMISSIONS, TARGETS, USUAL, Settings
 from reprise.einsum.text import parse
+from reprise.einsum.translate.backends import BACKENDS
 from reprise.einsum.validity import Validity, load_kernel_rules, specialised
 from reprise.lang.ruleset import load_rules
-from reprise.targets.discover import SHORT_NAMES
 from tests.einsum.kernels import kernels
 
 RULES = load_kernel_rules()
@@ -180,7 +180,7 @@ def test_the_names_in_the_rules_are_ours() -> None:
     assert set(rules.sets["einsum_targets"].values) == set(TARGETS)
     assert set(PERMISSIONS) > USUAL
     assert commands._PERMISSIONS == PERMISSIONS
-    assert set(commands._TARGET_NAMES) == {*TARGETS, *SHORT_NAMES.values()}
+    assert set(commands._TARGET_NAMES) == {*TARGETS, *BACKENDS}
 
 
 def test_a_setting_that_is_none_is_refused() -> None:
