@@ -188,7 +188,7 @@ class Body(Lines):
             if isinstance(t, core.Var)
         }
         prefix: list[core.Literal] = []
-        if any(v.name not in bound for v in shared):
+        if any(v.name not in bound for v in shared) or not _connected(literals, shared):
             prefix = [x for x in self.literals if not (isinstance(x, core.Atom) and x.negated)]
         body = (*prefix, *literals)
         name, new = self.auxiliary.get(("aux", body, tuple(shared)), f"{self.owner}__{stem}")
@@ -198,3 +198,15 @@ class Body(Lines):
                 core.Rule(core.Atom(name, tuple(shared)), body, self.owner, span)
             )
         self.emit(core.Atom(name, tuple(shared), True, span))
+
+
+def _connected(literals: Sequence[core.Literal], shared: Sequence[core.Var]) -> bool:
+    """Whether positive atoms tie the shared variables to each other: else every value of the one
+    would be paired with every value of the other."""
+    groups: list[set[str]] = []
+    for literal in literals:
+        if isinstance(literal, core.Atom) and not literal.negated:
+            mine = set(core.variables(literal))
+            apart = [group for group in groups if group.isdisjoint(mine)]
+            groups = [*apart, mine.union(*(g for g in groups if not g.isdisjoint(mine)))]
+    return sum(any(v.name in group for v in shared) for group in groups) <= 1
