@@ -6,19 +6,19 @@ JOBS ?= 2
 
 # What is marked slow needs torch (which is in the environment) and TVM, which has an environment of
 # its own beside it, or is where REPRISE_TVM_PYTHON says. Where either cannot be installed or
-# imported, `make slow` stops: tests that are skipped for want of a compiler would hide what is
-# broken. `make test` leaves them out.
+# imported, `make test` stops: tests that are skipped for want of a compiler would hide what is
+# broken. `make quick` leaves them out.
 TVM := $(if $(REPRISE_TVM_PYTHON),,$(VENV)/.tvm)
 
-.PHONY: demo test slow lint types tests unit docs bench browser dev clean
+.PHONY: demo test quick lint types tests unit docs bench browser dev clean
 
 demo: $(VENV)/.base
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
 
-test: lint types unit docs
+# All of it takes 25 minutes on two cores; `make quick`, four.
+test: lint types tests docs
 
-# All tests; 25 minutes on two cores.
-slow: lint types tests docs
+quick: lint types unit docs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
