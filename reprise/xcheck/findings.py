@@ -146,7 +146,7 @@ def _readme(finding: Finding) -> str:
     about = "keeps every constraint, that one too" if row.valid else "violates it"
     also = sorted(made.violated - {constraint.name})
     lines = [
-        f"# {finding.target.name}: {row.verdict.words}",
+        f"# {finding.target.name}: {row.words}",
         "",
         f"Model {row.number}, found with {version}.",
         "",
@@ -279,7 +279,7 @@ def _repro(row: ModelRow, target: Target) -> tuple[str, bool]:
     elif target.name == "tvm" and not target.device.startswith("{"):
         body, needs, beside = _TVM.format(device=target.device), "apache-tvm and onnx", False
     script = _HEAD.format(
-        title=f"{target.name}: {row.verdict.words}: {row.constraint}",
+        title=f"{target.name}: {row.words}: {row.constraint}",
         program=printable(row.program),
         needs=needs,
         body=body,

@@ -47,7 +47,7 @@ class Given:
     def words(self) -> str:
         """What became of it, for people."""
         if self.outcome.verdict is not Verdict.COMPILED:
-            return self.outcome.verdict.words
+            return self.outcome.words
         if self.possible or self.unread:
             return "compiled"  # what it violates is not known
         none = (

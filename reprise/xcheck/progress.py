@@ -27,7 +27,7 @@ def row_line(row: ModelRow) -> str:
     said = f": {shortened(row.message, _TEXT)}" if row.message else ""
     program = shortened(row.program, _TEXT)
     return printable(
-        f"model {row.number}: {row.constraint}: {row.verdict.words}, {row.stage}{said}: {program}"
+        f"model {row.number}: {row.constraint}: {row.words}, {row.stage}{said}: {program}"
     )
 
 

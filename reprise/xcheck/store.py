@@ -100,6 +100,11 @@ class ModelRow:
     completed: tuple[str, ...] = ()
     seen: Vector = ()
 
+    @property
+    def words(self) -> str:
+        """The verdict, for people."""
+        return self.verdict.told(warned=self.warned)
+
 
 @dataclass(frozen=True, slots=True)
 class SetAside:

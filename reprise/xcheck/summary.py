@@ -28,9 +28,7 @@ class Group:
     @property
     def words(self) -> str:
         """What happened, for people."""
-        if self.verdict is Verdict.ACCEPTED and all(row.warned for row in self.rows):
-            return "accepted with a warning though a constraint is violated"
-        return self.verdict.words
+        return self.verdict.told(warned=all(row.warned for row in self.rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,10 @@ class Verdict(Enum):
         """The verdict, for people."""
         return _WORDS[self]
 
+    def told(self, *, warned: bool) -> str:
+        """The verdict on models of which all were compiled with a warning, or not all."""
+        return _WARNED if warned and self is Verdict.ACCEPTED else self.words
+
 
 _FINDINGS = frozenset(
     {
@@ -77,6 +81,7 @@ _WORDS = {
     Verdict.UNSUPPORTED: "not supported, says the compiler",
     Verdict.UNASKED: "not asked",
 }
+_WARNED = "accepted with a warning though a constraint is violated"
 _WARNS = re.compile(
     r"\bexceed|\boverflow|\btoo (large|big)\b|\bout of memory\b|\berror merging shape", re.I
 )
@@ -105,6 +110,11 @@ class Outcome:
     signature: str
     warned: bool
     seconds: float
+
+    @property
+    def words(self) -> str:
+        """The verdict, for people."""
+        return self.verdict.told(warned=self.warned)
 
 
 def is_demand(constraint: Constraint) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reprise.xcheck.progress import PlainWatch
+from reprise.xcheck.progress import PlainWatch, row_line
 from reprise.xcheck.run import Budget, Tally
-from reprise.xcheck.store import SetAside
+from reprise.xcheck.store import ModelRow, SetAside
+from reprise.xcheck.verdict import Verdict
 
 TALLY = Tally(Budget(), 3)
 
@@ -42,3 +44,12 @@ def test_that_there_is_only_no_valid_model_is_told_too(capsys: pytest.CaptureFix
     assert told(
         capsys, SetAside("a", True, 0, "these clash"), SetAside("b", True, 0, "these clash")
     ) == ["a: no valid model: these clash", "b: no valid model: these clash"]
+
+
+def test_a_finding_is_not_called_silent_if_the_compiler_warned() -> None:
+    row = ModelRow(
+        *(1, "fits", 1, False, "typed", "digest", "relu(x)", Verdict.ACCEPTED, 3, "at the end"),
+        *("", "", True, 5, None),
+    )
+    assert "accepted with a warning" in row_line(row)
+    assert "accepted silently" in row_line(replace(row, warned=False))
