@@ -327,6 +327,8 @@ class _Device:
     def _lookup(self, scope: _Scope, trace: _Trace, steps: int) -> Lookup:
         def find(name: str) -> Quantity:
             if name == "instances":
+                counted = [s.section.place for s in scope.chain() if s.count > 1]
+                trace.places.extend(counted or [scope.section.place])
                 return Quantity(Fraction(scope.instances))
             for here in scope.chain():
                 if name in here.words:

@@ -48,6 +48,15 @@ def test_every_fact_says_its_lines_and_the_defaults_that_took_part() -> None:
     assert 'hw("genesys_16x16", array_rows, 16).  // genesys_16x16.json:2\n' in text
 
 
+def test_a_count_of_instances_says_the_lines_that_they_are_counted_in() -> None:
+    mined = mine("eyeriss_v3.yaml")
+    facts = {fact.key: fact for fact in mined.facts}
+    text = (DATA / "eyeriss_v3.yaml").read_text().splitlines()
+    for key in ("sram_instances_ifmap_spad", "array_rows"):
+        lines = [text[place.line - 1] for place in facts[key].places]
+        assert any("PE[0..167]" in line for line in lines), key
+
+
 def test_both_versions_of_timeloop_describe_the_same_array() -> None:
     mined = mine("eyeriss_v3.yaml", "eyeriss_v4.yaml")
     old, new = values(mined, "eyeriss_v3"), values(mined, "eyeriss_v4")
