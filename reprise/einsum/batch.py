@@ -10,7 +10,7 @@ from typing import Any
 from reprise.einsum.check import check_kernel, check_text
 from reprise.einsum.json_form import JsonError
 from reprise.einsum.kernel import KernelError
-from reprise.einsum.reading import is_file, kernels_in
+from reprise.einsum.reading import is_text, kernels_in
 from reprise.einsum.text import FILE
 from reprise.einsum.validity import Validity
 from reprise.lang.diagnostics import Diagnostic, Span
@@ -45,14 +45,14 @@ class Checked:
 def checked(kernels: Iterable[str], validity: Validity) -> Iterator[Checked]:
     """What is wrong with each of ``kernels``, which are texts or names of files.
 
-    Raises OSError for a file that cannot be read.
+    Raises OSError for a file that cannot be read, and KernelError for one without a kernel.
     """
     for kernel in kernels:
-        if is_file(kernel):
-            yield from _file(Path(kernel), validity)
-        else:
+        if is_text(kernel):
             found = check_text(kernel, validity)
             yield Checked(kernel, FILE, 1, tuple(found))
+        else:
+            yield from _file(Path(kernel), validity)
 
 
 def _file(path: Path, validity: Validity) -> Iterator[Checked]:

@@ -13,6 +13,7 @@ from reprise.einsum.asked import read_options
 from reprise.einsum.check import check_text
 from reprise.einsum.json_form import dumps
 from reprise.einsum.options import Options
+from reprise.einsum.reading import is_text
 from reprise.einsum.settings import PERMISSIONS, USUAL, Settings
 from reprise.einsum.text import parse
 from reprise.einsum.validity import Validity, load_kernel_rules
@@ -101,6 +102,35 @@ def test_files_of_kernels_are_checked(reprise: Run, tmp_path: Path) -> None:
     assert "error[too-many-operands]" in strict.stderr
     assert "error[unit-extent]" in strict.stderr
     assert reprise("einsum", "check", tmp_path / "none.jsonl").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("none.jsonl", "\n\n", "there is no kernel in it"),
+        ("none.json", "", "there is no kernel in it"),
+        ("mine.rules", 'deny d(T) "d" :- output_tensor(T).', "given by `--rules`"),
+        ("notes", "i->i\n", "kernels are in files .json or .jsonl"),
+    ],
+)
+def test_a_file_without_a_kernel_is_told(
+    reprise: Run, tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    for command in (["check", file, "i->i"], ["vary", file], ["convert", "--to", "text", file]):
+        done = reprise("einsum", *command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"reprise: {file}: " in done.stderr and message in done.stderr
+
+
+def test_a_kernel_stays_one_where_a_file_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("i->i").touch()
+    assert is_text("i->i")
+    assert is_text("i" * 5000)
 
 
 def test_options_reach_the_kernels(reprise: Run, tmp_path: Path) -> None:
