@@ -7,10 +7,12 @@ many entries can be drawn, is not asked here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from reprise.einsum.kernel import (
     REALS,
+    Access,
     Computed,
     Data,
     Drawn,
@@ -31,6 +33,11 @@ MOST = (1 << 53) - 1
 """Extents, coordinates, seeds and counts are at most this: what every reader of JSON can hold."""
 MOST_EXPONENT = 1000
 """A value is scaled by at most two to the power of this, or minus this."""
+MOST_OPERANDS = 256
+"""Operands of a kernel, all terms together: more than any compiler is asked for. Rules about pairs
+of operands, and those about the order of loops, take time for many."""
+MOST_INDICES = 256
+"""Indices of a kernel, positions of a tensor, and levels of a format, at most."""
 LARGEST = {
     "float64": float.fromhex("0x1.fffffffffffffp+1023"),
     "float32": float.fromhex("0x1.fffffep+127"),
@@ -50,8 +57,19 @@ class DataError(KernelError):
         self.name = name
 
 
+class SizeError(KernelError):
+    """A kernel with too much of something: ``access`` is where, a number of its operands, or how
+    many there are for the output."""
+
+    def __init__(self, access: int, message: str) -> None:
+        super().__init__(message)
+        self.access = access
+
+
 def fitted(kernel: Kernel) -> Kernel:
-    """The kernel. Raises DataError if its extents are no extents or its data do not fit."""
+    """The kernel. Raises KernelError if it is too large, and DataError if its extents are no
+    extents or its data do not fit."""
+    expect_size(kernel.output, kernel.accesses)
     for index, extent in kernel.extents:
         if not 0 <= extent <= MOST:
             raise DataError(index, f"index {index}: an extent is from 0 to {MOST}, not {extent}")
@@ -63,6 +81,21 @@ def fitted(kernel: Kernel) -> Kernel:
         except KernelError as error:
             raise DataError(tensor.name, f"tensor {tensor.name}: {error}") from None
     return kernel
+
+
+def expect_size(output: Access, operands: Sequence[Access]) -> None:
+    """Raise SizeError if a kernel has too many operands or indices."""
+    if len(operands) > MOST_OPERANDS:
+        raise SizeError(MOST_OPERANDS, f"a kernel has at most {MOST_OPERANDS} operands, not "
+                        f"{len(operands)}")  # fmt: skip
+    indices: set[str] = set()
+    for number, access in enumerate((*operands, output)):
+        rank = len(access.indices)
+        if rank > MOST_INDICES:
+            raise SizeError(number, f"a tensor has at most {MOST_INDICES} indices, not {rank}")
+        indices.update(access.indices)
+        if len(indices) > MOST_INDICES:
+            raise SizeError(number, f"a kernel has at most {MOST_INDICES} indices")
 
 
 def expect_fit(data: Data, shape: Shape, dtype: str) -> None:

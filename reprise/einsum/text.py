@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NoReturn
 
-from reprise.einsum.fitting import fitted
+from reprise.einsum.fitting import MOST_INDICES, SizeError, expect_size, fitted
 from reprise.einsum.kernel import (
     INTEGERS,
     LEVEL_OF,
@@ -342,6 +342,10 @@ class _Parser:
         else:
             self.no_kernel()
         source = Source(self.text, output, terms)
+        try:
+            expect_size(output.access, [written.access for written in source.operands])
+        except SizeError as error:
+            self.fail(str(error), (*source.operands, output)[error.access].span)
         return self.clauses(source)
 
     def no_kernel(self) -> NoReturn:
@@ -516,6 +520,8 @@ class _Parser:
             order = self.order() if self.skip(":") else tuple(range(len(levels)))
         else:
             return None
+        if len(levels) > MOST_INDICES:
+            self.fail(f"a format has at most {MOST_INDICES} levels, not {len(levels)}", token.span)
         if sorted(order) != list(range(len(levels))):
             self.fail(
                 f"{','.join(map(str, order))} is no order of {len(levels)} levels",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,11 +12,11 @@ from reprise.data import data_path
 from reprise.einsum import schema
 from reprise.einsum.check import check_text
 from reprise.einsum.data import materialise
-from reprise.einsum.fitting import LARGEST, MOST, MOST_EXPONENT
+from reprise.einsum.fitting import LARGEST, MOST, MOST_EXPONENT, MOST_INDICES, MOST_OPERANDS
 from reprise.einsum.json_form import from_json, to_json
 from reprise.einsum.kernel import KernelError, rebuilt
 from reprise.einsum.settings import PERMISSIONS, Settings
-from reprise.einsum.text import parse
+from reprise.einsum.text import KernelSyntaxError, parse
 from reprise.einsum.validity import Validity, load_kernel_rules
 
 ANY = Validity(load_kernel_rules(), Settings(allowed=frozenset(PERMISSIONS)))
@@ -101,3 +102,39 @@ def test_a_text_that_does_not_fit_still_has_its_violations() -> None:
     strict = Validity(load_kernel_rules(), Settings())
     codes = [d.code for d in check_text("ij->i where B: ds {(9,9): 1}", strict)]
     assert codes == ["lonely-index"]
+
+
+def _many(count: int, name: str = "{}") -> list[str]:
+    return [name.format(f"x{number}") for number in range(count)]
+
+
+SIZES = [
+    (lambda n: f"A(i) = {' * '.join(_many(n, 'B(i,{})'))}", MOST_INDICES - 1),
+    (lambda n: f"A(i) = {' + '.join(_many(n, '{}(i)'))}", MOST_OPERANDS),
+    (lambda n: f"A = B({','.join(_many(n))}) * C({','.join(_many(n))})", MOST_INDICES),
+    (lambda n: f"A(i) = B({','.join('i' * n)})", MOST_INDICES),
+    (lambda n: f"A({','.join(_many(n))}) = {' * '.join(_many(n, 'T{0}({0})'))}", MOST_INDICES),
+]
+
+
+@pytest.mark.parametrize(("text", "most"), SIZES)
+def test_what_is_too_large_is_refused_before_any_rule_is_asked(
+    text: Callable[[int], str], most: int
+) -> None:
+    parse(text(most)).kernel()
+    with pytest.raises(KernelSyntaxError, match="at most 256"):
+        parse(text(most + 1))
+
+
+def test_json_has_the_same_limits() -> None:
+    document = to_json(parse("i->i").kernel())
+    document["terms"] *= MOST_OPERANDS
+    from_json(document)
+    document["terms"] *= 2
+    with pytest.raises(KernelError, match="at most 256 operands, not 512"):
+        from_json(document)
+
+
+def test_a_format_is_refused_for_its_length() -> None:
+    (found,) = check_text(f"i->i where B: {'s' * (MOST_INDICES + 1)}", ANY)
+    assert "at most 256 levels" in found.message
