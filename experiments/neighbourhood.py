@@ -99,8 +99,8 @@ class Neighbourhood:
     _samplers: dict[str, Sampler] = field(default_factory=dict)
 
     def around(self, seeds: Sequence[Graph], rng: Random, most: int) -> Iterator[Graph]:
-        """The seeds themselves, then neighbours of theirs: up to ``most`` programs, all different,
-        or fewer where no more turn up."""
+        """The seeds themselves, then neighbours of those whose operators have signatures: up to
+        ``most`` programs, all different, or fewer where no more turn up."""
         seen: set[str] = set()
         found = 0
         for graph in (*seeds, *self._endless(seeds, rng, 40 * most)):
@@ -113,7 +113,11 @@ class Neighbourhood:
                 yield graph
 
     def _endless(self, seeds: Sequence[Graph], rng: Random, tries: int) -> Iterator[Graph]:
-        drafts = [(Draft.of(graph), graph) for graph in seeds]
+        drafts = [
+            (Draft.of(graph), graph)
+            for graph in seeds
+            if all(node.op in self.signatures for node in graph.nodes)
+        ]
         for _ in range(tries if drafts else 0):
             draft, graph = rng.choice(drafts)
             for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
