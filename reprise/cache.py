@@ -6,7 +6,8 @@ A cache never changes what a command does: whatever cannot be read or written is
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -15,6 +16,17 @@ def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
     root = Path(base) if os.path.isabs(base) else Path(os.path.expanduser("~"), ".cache")
     return root / "reprise"
+
+
+@contextmanager
+def naming(path: object) -> Iterator[None]:
+    """Let an OSError that names no file, as writing to a full disk raises, name ``path``."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

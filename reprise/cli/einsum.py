@@ -237,13 +237,18 @@ def gen(
     """
     import os
 
+    from reprise.cache import naming
     from reprise.einsum.asked import read_options
     from reprise.einsum.generate import Request, generate
 
     given = {name: value for name, value in asked.items() if value is not None}
     request = Request(count, seed, read_options(given, targets), rules)
     written = 0
-    with click.open_file(str(out), "w", lazy=True) as file, counting(count, "kernel") as done:
+    with (
+        naming(out if str(out) != "-" else "standard output"),
+        click.open_file(str(out), "w", lazy=True) as file,
+        counting(count, "kernel") as done,
+    ):
         for block in generate(request, jobs or len(os.sched_getaffinity(0))):
             file.write(block)
             written += block.count("\n")

@@ -20,6 +20,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from reprise.cache import naming
 from reprise.einsum.data import Stored, materialise
 from reprise.einsum.fitting import fitted
 from reprise.einsum.json_form import decoded
@@ -112,9 +113,11 @@ def write(kernel: Kernel, path: Path, where: str = "") -> list[Path]:
     written = []
     for tensor in kernel.operands:
         file = path.with_name(f"{tensor.name}.tns")
-        file.write_text(_tns(stored[tensor.name]), encoding="ascii")
+        with naming(file):
+            file.write_text(_tns(stored[tensor.name]), encoding="ascii")
         written.append(file)
-    path.write_text(json.dumps(document, indent=4) + "\n", encoding="utf-8")
+    with naming(path):
+        path.write_text(json.dumps(document, indent=4) + "\n", encoding="utf-8")
     return [path, *written]
 
 
