@@ -6,34 +6,43 @@ tensor, or a clause after ``where``. A kernel that comes as JSON is shown in TAC
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reprise.datalog import Derivation
 from reprise.einsum.facts import Position, facts_as_written
-from reprise.einsum.fitting import DataError
+from reprise.einsum.fitting import DataError, Shape, expect_computed
 from reprise.einsum.kernel import Kernel, KernelError
 from reprise.einsum.text import FILE, KernelSyntaxError, Source, parse, print_text
 from reprise.einsum.validity import Validity, Violation
 from reprise.lang.diagnostics import Diagnostic, Span
 
 
-def check_text(text: str, validity: Validity) -> list[Diagnostic]:
+def check_text(
+    text: str, validity: Validity, computed: Mapping[str, Shape] | None = None
+) -> list[Diagnostic]:
     """All that is wrong with a kernel as written, in the order of the text. Empty if it is valid.
 
+    ``computed``: the shapes of the outputs of the kernels before it, which it may read.
     ``validity`` is left with the kernel's facts.
     """
     try:
         source = parse(text)
     except KernelSyntaxError as error:
         return [error.diagnostic]
-    return check_source(source, validity)
+    return check_source(source, validity, computed)
 
 
-def check_kernel(kernel: Kernel, validity: Validity) -> tuple[str, list[Diagnostic]]:
+def check_kernel(
+    kernel: Kernel, validity: Validity, computed: Mapping[str, Shape] | None = None
+) -> tuple[str, list[Diagnostic]]:
     """The kernel in TACO's notation, and what is wrong with it, with positions in that."""
     text = print_text(kernel)
-    return text, check_text(text, validity)
+    return text, check_text(text, validity, computed)
 
 
-def check_source(source: Source, validity: Validity) -> list[Diagnostic]:
+def check_source(
+    source: Source, validity: Validity, computed: Mapping[str, Shape] | None = None
+) -> list[Diagnostic]:
     """The same for a kernel that was read already."""
     where = facts_as_written(source)
     validity.restart()
@@ -42,7 +51,7 @@ def check_source(source: Source, validity: Validity) -> list[Diagnostic]:
     found.sort(key=lambda d: (d.span.line, d.span.column))
     if not found:
         try:
-            source.kernel()
+            expect_computed(source.kernel(), computed or {})
         except DataError as error:  # what rules do not speak of
             found.append(Diagnostic("data", str(error), _described(source, error.name)))
         except KernelError as error:

@@ -7,7 +7,7 @@ many entries can be drawn, is not asked here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from reprise.einsum.kernel import (
@@ -81,6 +81,21 @@ def fitted(kernel: Kernel) -> Kernel:
         except KernelError as error:
             raise DataError(tensor.name, f"tensor {tensor.name}: {error}") from None
     return kernel
+
+
+def expect_computed(kernel: Kernel, computed: Mapping[str, Shape]) -> None:
+    """Raise DataError unless the outputs that a kernel reads are ``computed`` before it, by name,
+    in the shapes that it reads them in."""
+    shapes = kernel.shapes
+    for tensor in kernel.operands:
+        if isinstance(tensor.data, Computed):
+            output, shape = tensor.data.output, shapes[tensor.name]
+            if output not in computed:
+                raise DataError(tensor.name, f"tensor {tensor.name}: no kernel before this one "
+                                f"computes {output}")  # fmt: skip
+            if computed[output] != shape:
+                raise DataError(tensor.name, f"tensor {tensor.name}: {output} has shape "
+                                f"{computed[output]}, not {shape}")  # fmt: skip
 
 
 def expect_size(output: Access, operands: Sequence[Access]) -> None:

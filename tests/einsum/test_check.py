@@ -124,6 +124,34 @@ def test_a_file_without_a_kernel_is_told(
         assert f"reprise: {file}: " in done.stderr and message in done.stderr
 
 
+def test_outputs_that_are_read_are_computed_before(reprise: Run, tmp_path: Path) -> None:
+    first, second = "T(i) = B(i)", "A(i) = T(i) where T: s computed(T)"
+    (found,) = check_text(second, Validity(RULES, Settings()))
+    assert found.message == "tensor T: no kernel before this one computes T"
+    assert second[found.span.column - 1 :].startswith("T: s computed")
+    assert reprise("einsum", "check", first, second).stdout == "2 kernels: valid\n"
+    other = reprise("einsum", "check", f"{first} where i=3", second)
+    assert (other.returncode, "T has shape (3,), not (4,)" in other.stderr) == (1, True)
+    file = tmp_path / "kernels.jsonl"
+    lines = [dumps(parse(text).kernel()) for text in (first, second)]
+    for order, code in ((lines, 0), (lines[::-1], 1)):
+        file.write_text("\n".join(order))
+        assert reprise("einsum", "check", file).returncode == code
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told_by_the_file_s_name(reprise: Run, tmp_path: Path) -> None:
+    (tmp_path / "full.jsonl").symlink_to("/dev/full")
+    (tmp_path / "B.tns").symlink_to("/dev/full")
+    for command, name in (
+        (["gen", "--count", "3", "--out", tmp_path / "full.jsonl"], "full.jsonl"),
+        (["convert", "i->i", "--to", "tensure", "--out", tmp_path], "B.tns"),
+    ):
+        done = reprise("einsum", *command)
+        assert done.returncode == 2
+        assert done.stderr == f"reprise: {tmp_path / name}: No space left on device\n"
+
+
 def test_a_kernel_stays_one_where_a_file_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
