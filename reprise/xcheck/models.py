@@ -278,17 +278,40 @@ class _Search:
     @cached_property
     def _unknown(self) -> list[str]:
         """Operators that the guard asks for, if none of them can be made by its signature."""
-        operators = self._operators()
+        return [] if self._makeable() else sorted(self._operators())
+
+    def _makeable(self) -> list[str]:
+        """Operators that the guard asks for and that can be made."""
         signatures = self.maker.signatures
-        known = any(op in signatures and not signatures[op].flags & LEFT_OUT for op in operators)
-        return [] if known else sorted(operators)
+        known = (op for op in sorted(self._operators()) if op in signatures)
+        return [op for op in known if not signatures[op].flags & LEFT_OUT]
 
     def _unsigned(self) -> NotMade:
         names = ", ".join(self._unknown)
+        flags = [
+            self.maker.signatures[op].flags & LEFT_OUT
+            for op in self._unknown
+            if op in self.maker.signatures
+        ]
+        if flags:
+            left_out = ", ".join(sorted(frozenset().union(*flags)))
+            return NotMade(f"its guard asks for {names}; no model is made of what is {left_out}")
         return NotMade(f"its guard asks for {names}, of which no signature says how to make one")
+
+    def _unheard_of(self) -> list[str]:
+        """Attributes that the guard asks for and that no operator has that can be made."""
+        operators = self._makeable()
+        plans = [self.maker.signatures[op].plan.decl for op in operators]
+        had = {attribute.name.text for decl in plans for attribute in decl.attributes}
+        asked = self._attributes_in([self.constraint.guard], said=("attr",))
+        return sorted(asked - had) if operators else []
 
     def _none(self) -> NotMade:
         if not self._found:
+            if unheard_of := self._unheard_of():
+                operators = ", ".join(self._makeable())
+                names = ", ".join(unheard_of)
+                return NotMade(f"no signature of {operators} has the attribute {names}")
             operators = ", ".join(sorted(self._operators())) or "any"
             return NotMade(f"no program was found that its guard matches (operators: {operators})")
         if self.clashes and not self.unproved and not self.unwritten:

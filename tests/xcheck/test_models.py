@@ -197,6 +197,18 @@ def test_an_operator_without_a_signature_is_told() -> None:
     assert "onnx.Foo" in not_made(text, "g").reason
 
 
+def test_an_operator_that_is_left_out_is_not_said_to_have_no_signature() -> None:
+    text = "constraint g : parameter_bound on { n = dropout(...) } require n.rank == 1"
+    assert "random" in not_made(text, "g").reason
+
+
+@pytest.mark.slow
+def test_an_attribute_that_no_signature_has_is_told() -> None:
+    text = "constraint g : parameter_bound on { n = max_pool1d|onnx.MaxPool(storage_order=A, ...) }"
+    reason = not_made(f"{text} require A == 0", "g").reason
+    assert reason == "no signature of max_pool1d has the attribute storage_order"
+
+
 def test_what_a_sum_over_operands_says_is_read() -> None:
     text = BOARD + (
         "constraint all : resource on { n = concat(...) }"
