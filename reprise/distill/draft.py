@@ -81,6 +81,16 @@ class Draft:
     doc: tuple[str, ...] = ()
 
     @property
+    def noun(self) -> str:
+        """What it is about."""
+        return "program"
+
+    @property
+    def parts(self) -> str:
+        """What that is made of."""
+        return "nodes"
+
+    @property
     def left(self) -> str:
         """What there is still, for progress."""
         return (

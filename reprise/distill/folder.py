@@ -105,6 +105,7 @@ def record_data(distilled: Result, origin: str, seed: int) -> dict[str, object]:
     """The record as JSON has it."""
     record = distilled.record
     tried, triggered = record.fresh
+    as_given = _AS_GIVEN.format(distilled.draft.noun)
     return {
         "rule": distilled.draft.name,
         "origin": origin,
@@ -117,7 +118,7 @@ def record_data(distilled: Result, origin: str, seed: int) -> dict[str, object]:
         "fresh": {"tried": tried, "triggered": triggered},
         "tightened": distilled.tightened and tightened_data(distilled.tightened),
         "conditions": [
-            {"condition": str(c), "why": record.reasons.get(c, _FROM_PROGRAM)}
+            {"condition": str(c), "why": record.reasons.get(c, as_given)}
             for c in distilled.draft.conditions
         ],
         "experiments": [
@@ -138,18 +139,20 @@ def record_data(distilled: Result, origin: str, seed: int) -> dict[str, object]:
 
 
 _KEPT_BACK = (
-    "With intervals of 95 %, on programs that were kept back: nothing was learned from them, so a "
+    "With intervals of 95 %, on {} that were kept back: nothing was learned from them, so a "
     "false match or a miss among them is counted, not mended. A rule is kept with false matches "
     "where what stands around them hides the defect, no more than one for twenty triggers "
     "(docs/learning.md, Tightening)."
 )
-_FROM_PROGRAM = "as in the program: without it, not all programs trigger"
+_AS_GIVEN = "as in the {0}: without it, not all {0}s trigger"
 
 
 def record_text(distilled: Result, origin: str) -> str:
     """The record as a person reads it."""
     record, draft = distilled.record, distilled.draft
     tried, triggered = record.fresh
+    noun, nouns = draft.noun, f"{draft.noun}s"
+    as_given = _AS_GIVEN.format(noun)
     lines = [f"# {draft.name}", "", f"Distilled from {origin}.", ""]
     lines += ["```rules", distilled.text.partition("\ntest ")[0].rstrip(), "```", ""]
     if not record.complete:
@@ -159,25 +162,26 @@ def record_text(distilled: Result, origin: str) -> str:
             "",
         ]
     lines.append(
-        f"{counted(record.asked, 'program')}, {counted(record.runs, 'run')} of the target, "
+        f"{counted(record.asked, noun)}, {counted(record.runs, 'run')} of the target, "
         f"{record.seconds:.1f} s. "
         + (
-            f"Of {tried} fresh programs made from the rule, varied in everything at once, "
+            f"Of {tried} fresh {nouns} made from the rule, varied in everything at once, "
             f"{triggered} trigger."
             if tried
-            else "Fresh programs were not tried."
+            else f"Fresh {nouns} were not tried."
         )
     )
     if distilled.tightened is not None:
-        lines += ["", "## On programs that the rule had not seen", ""]
-        lines += [_KEPT_BACK, "", *tightened_text(distilled.tightened)]
+        lines += ["", f"## On {nouns} that the rule had not seen", ""]
+        lines += [_KEPT_BACK.format(nouns), ""]
+        lines += tightened_text(distilled.tightened, noun, draft.parts)
     lines += ["", "## Why each condition is there", ""]
     for condition in draft.conditions:
-        lines.append(f"- `{condition}`: {record.reasons.get(condition, _FROM_PROGRAM)}")
+        lines.append(f"- `{condition}`: {record.reasons.get(condition, as_given)}")
     lines += ["", "## Experiments", ""]
     lines += ["| varied | from | to | triggered | kept | |", "|---|---|---|--:|---|---|"]
     lines += [_row(experiment) for experiment in record.experiments]
-    lines += ["", "The programs of each, by key, are in `distillation.json`.", ""]
+    lines += ["", f"The {nouns} of each, by key, are in `distillation.json`.", ""]
     return "\n".join(lines)
 
 

@@ -19,7 +19,10 @@ _EVERY = 10.0
 
 
 class Shrinking(Protocol):
-    """A draft of any kind: ``left`` says what there is still in it."""
+    """A draft of any kind: ``left`` says what there is still in it, ``noun`` what it is about."""
+
+    @property
+    def noun(self) -> str: ...
 
     @property
     def left(self) -> str: ...
@@ -62,24 +65,25 @@ class LiveProgress:
 
 
 def _line(step: str, asked: int, draft: Shrinking) -> str:
-    return f"{step}: {counted(asked, 'program')} so far, {draft.left} left"
+    return f"{step}: {counted(asked, draft.noun)} so far, {draft.left} left"
 
 
 def summary_lines(done: Result, interrupted: bool) -> list[str]:
     """What distilling came to, and how to go on where it is not complete."""
-    record = done.record
+    record, noun = done.record, done.draft.noun
     tried, triggered = record.fresh
     lines = done.text.partition("\ntest ")[0].rstrip().splitlines()
-    spent = f"{counted(record.asked, 'program')}, {counted(record.runs, 'run')}"
-    fresh = f"; of {counted(tried, 'fresh program')} {triggered} trigger" if tried else ""
+    spent = f"{counted(record.asked, noun)}, {counted(record.runs, 'run')}"
+    fresh = f"; of {counted(tried, f'fresh {noun}')} {triggered} trigger" if tried else ""
     lines.append(f"{spent}, {record.seconds:.1f} s{fresh}")
     why = "stopped" if interrupted else "the budget is spent"
     if not record.complete:
         lines.append(f"not complete, at “{record.interrupted}”: {why}; the same command goes on")
     elif interrupted:
-        lines.append("stopped before it was held against other programs; the same command does so")
+        lines.append(f"stopped before it was held against other {noun}s; the same command does so")
     if done.known:
         lines.append(f"known already: {done.known} (reprise rules show {done.known})")
-    for line in tightened_text(done.tightened) if done.tightened else ():
+    held = done.tightened
+    for line in tightened_text(held, noun, done.draft.parts) if held else ():
         lines.append(line.removeprefix("- ").replace("**", "").replace("`", ""))
     return [printable(line) for line in lines]

@@ -558,8 +558,10 @@ def _rates(score: Score) -> list[tuple[str, Rate]]:
     ]
 
 
-def tightened_text(tightened: Tightened[Any, Any]) -> list[str]:
-    """As lines that a person reads."""
+def tightened_text(
+    tightened: Tightened[Any, Any], noun: str = "program", parts: str = "nodes"
+) -> list[str]:
+    """As lines that a person reads; ``noun``: what the rule is about, made of ``parts``."""
     lines = []
     for number, each in enumerate(tightened.rounds, 1):
         what = "nothing could be added" if each.added is None else f"added `{each.added}`"
@@ -569,14 +571,14 @@ def tightened_text(tightened: Tightened[Any, Any]) -> list[str]:
         lines.append(f"- round {number}: {false}; {what}{gives}{refuted}")
     if tightened.hidden:
         hidden = counted(tightened.hidden, "false match")
-        lines.append(f"- tolerated: {hidden}, harmless only for what stands around the nodes")
+        lines.append(f"- tolerated: {hidden}, harmless only for what stands around the {parts}")
     if tightened.draft is None:
         lines.append(f"- **discarded**: {tightened.reason}")
     for folder in tightened.missed:
         lines.append(f"- does not match {folder}, a finding of the same defect: distill it as well")
     for name, found in _rates(tightened.score):
         if found.value is None:
-            lines.append(f"- {name.replace('_', ' ')}: no program to tell")
+            lines.append(f"- {name.replace('_', ' ')}: no {noun} to tell")
             continue
         share = f"{100 * found.value:.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]"
         lines.append(f"- {name.replace('_', ' ')}: {share}, {found.events} of {found.trials}")

@@ -10,9 +10,14 @@ import pytest
 from reprise.campaign.metrics import rate
 from reprise.distill.conditions import Among, Term
 from reprise.distill.draft import Draft, DraftNode
+from reprise.distill.folder import record_text
 from reprise.distill.record import Distilled, Record
 from reprise.distill.telling import PlainProgress, summary_lines
 from reprise.distill.tighten import Score, Tightened
+from reprise.einsum.distill.distilling import KernelDistilled
+from reprise.einsum.distill.draft import draft_of
+from reprise.einsum.distill.view import View
+from reprise.einsum.text import parse
 
 DRAFT = Draft((DraftNode("n1", ("relu",), ("x1",)),), (Among(Term("dtype", "n1"), ("float64",)),))
 RULE = "pattern found {\n    n1 = relu(x1)\n}\n\ntest found {\n}\n"
@@ -58,6 +63,20 @@ def test_a_rule_that_knows_the_program_already_is_named() -> None:
     assert summary_lines(known, False)[-1] == (
         "known already: ort_topk_empty (reprise rules show ort_topk_empty)"
     )
+
+
+def test_what_is_about_kernels_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    draft = draft_of(View(parse("A(i) = B(i) where B: s").kernel()))
+    nothing = Score(rate(0, 0), rate(0, 0), rate(0, 0))
+    held = Tightened(draft, (), nothing, nothing, hidden=2)
+    kernels = KernelDistilled(draft, RULE, replace(done().record, complete=True), held)
+    PlainProgress()("reducing", 3, draft)
+    said = capsys.readouterr().err + "\n".join(
+        [*summary_lines(kernels, True), record_text(kernels, "run/1")]
+    )
+    assert "3 kernels so far" in said and "1 kernel, 2 runs" in said
+    assert "fresh kernels" in said and "stands around the operands" in said
+    assert "program" not in said and "node" not in said
 
 
 def test_findings_that_the_rule_misses_are_named() -> None:

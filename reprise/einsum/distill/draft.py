@@ -63,6 +63,16 @@ class Draft:
         )
 
     @property
+    def noun(self) -> str:
+        """What it is about."""
+        return "kernel"
+
+    @property
+    def parts(self) -> str:
+        """What that is made of."""
+        return "operands"
+
+    @property
     def left(self) -> str:
         """What there is still, for progress."""
         return counted(len(self.conditions), "condition")
