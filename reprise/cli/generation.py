@@ -29,12 +29,12 @@ _WORDS = (
     ("dtypes", "Only these element types; NAME=WEIGHT for how often each."),
 )
 _NUMBERS = (
-    ("nodes", "Operators in a program."),
-    ("attempts", "How often a position is tried before a known bug is let through."),
-    ("min-rank", "The least rank of a tensor."),
-    ("max-rank", "The largest rank of a tensor."),
-    ("max-extent", "The largest extent."),
-    ("max-elements", "The most elements of a tensor."),
+    ("nodes", 1, "Operators in a program."),
+    ("attempts", 1, "How often a position is tried before a known bug is let through."),
+    ("min-rank", 0, "The least rank of a tensor."),
+    ("max-rank", 0, "The largest rank of a tensor."),
+    ("max-extent", 1, "The largest extent."),
+    ("max-elements", 1, "The most elements of a tensor."),
 )
 
 
@@ -57,6 +57,7 @@ def generation_options(command: _Command) -> _Command:
     )(command)
     for name, text in reversed(_WORDS):
         command = click.option(f"--{name}", multiple=True, metavar="NAME,...", help=text)(command)
-    for name, text in reversed(_NUMBERS):
-        command = click.option(f"--{name}", type=click.IntRange(0), metavar="N", help=text)(command)
+    for name, least, text in reversed(_NUMBERS):
+        number = click.IntRange(least)
+        command = click.option(f"--{name}", type=number, metavar="N", help=text)(command)
     return command

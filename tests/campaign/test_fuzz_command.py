@@ -100,6 +100,7 @@ def test_a_folder_with_a_run_is_refused(folder: Path, unguided: Done) -> None:
         ("--target onnxruntime --time soon", "no duration"),
         ("--target onnxruntime --time 0s", "more than nothing"),
         ("--target onnxruntime --tests 0", "--tests"),
+        ("--target torch-sparse --max-elements 0", "--max-elements"),
         ("--target onnxruntime --ops nonsense --tests 1", "nonsense"),
         ("--target onnxruntime --dtypes float31 --tests 1", "float31"),
         ("--target onnxruntime --dtypes float32=many --tests 1", "whole number"),
