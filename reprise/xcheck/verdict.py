@@ -163,7 +163,7 @@ def outcome(report: StageReport, *, valid: bool, violated: Collection[Constraint
             verdict = Verdict.UNASKED
     message = ""
     if failure is not None:
-        message = f"{failure.type}: {failure.message}"
+        message = ": ".join(filter(None, (failure.type, failure.message)))
     elif report.ending is not Ending.ACCEPTED:
         message = report.signal or report.log.strip()
     signature = report.where if report.ending is not Ending.ACCEPTED else ""

@@ -66,3 +66,7 @@ def test_a_warning_about_a_size_is_noted() -> None:
     quiet = StageReport(Ending.ACCEPTED, log="Warning: unable to detect the CUDA version")
     warned = StageReport(Ending.ACCEPTED, log="buffer exceeds the device's memory")
     assert not outcome(quiet, valid=False).warned and outcome(warned, valid=False).warned
+
+
+def test_an_error_without_a_message_is_told_by_its_type() -> None:
+    assert outcome(rejected("AssertionError", ""), valid=False).message == "AssertionError"
