@@ -58,7 +58,10 @@ def reproducer(kernels: Sequence[Kernel], examination: Examination, translator: 
     ends = outcome is not None and outcome.ended is not Ended.ANSWERED
     head = ["Exit code 1: it still fails; 0: it does not; 2: it cannot run here.", ""]
     told = examination.judgement.evidence  # the title is of the kernel before it was reduced
-    what = f"{told['shown']}: {told['says']}" if "shown" in told else examination.judgement.title
+    what = examination.judgement.title
+    if "shown" in told:
+        says = told.get("says") or f"{told['type']}: {told['message']}"
+        what = f"{told['shown']}: {says}"
     head += [shortened(" ".join(what.split()), 300)]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in head)
     own = "import os\n" + ("import subprocess\n" if ends else "")

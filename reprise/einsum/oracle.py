@@ -105,6 +105,7 @@ class KernelOracle:
         evidence = {**_told(test, variant), **shown(variant.kernels, title), "crash": crash.key}
         signature = f"hang | {shape_class(variant.kernels[-1])}" if hang else crash.key
         verdict = Verdict.HANG if hang else Verdict.CRASH
+        evidence = _once(evidence)
         judgement = Judgement(verdict, signature, f"{_statement(variant)}: {title}", evidence)
         return Examination(judgement, outcome, shown=variant.kernels)
 
@@ -122,13 +123,14 @@ class KernelOracle:
         said = " ".join(failure.message.split())[:200]
         evidence = {
             **_told(test, variant),
-            **shown(variant.kernels, f"{failure.type}: {failure.message[:2000]}"),
+            "shown": "; ".join(map(described, variant.kernels)),
             "crash": crash.key,
+            "type": failure.type,
             "message": failure.message[:2000],
             "accepted": sorted(n for n, one in ran.items() if one.failure is None),
         }
         title = f"{_statement(variant)}: {failure.type}: {said}"
-        judgement = Judgement(Verdict.CRASH, crash.key, title, evidence)
+        judgement = Judgement(Verdict.CRASH, crash.key, title, _once(evidence))
         return Examination(judgement, outcome, shown=variant.kernels)
 
     def _wrong(
@@ -152,7 +154,7 @@ class KernelOracle:
         where = " ; ".join(map(shape_class, kernels))
         title = f"{'; '.join(map(described, kernels))}: {wrong.text}"
         signature = f"wrong | {wrong.family} | {where}"
-        judgement = Judgement(Verdict.WRONG_RESULT, signature, title, evidence)
+        judgement = Judgement(Verdict.WRONG_RESULT, signature, title, _once(evidence))
         return Examination(judgement, outcome, shown=kernels)
 
     def smaller(self, examination: Examination, process: Jobs, /) -> Examination:
@@ -168,8 +170,9 @@ class KernelOracle:
         if not aim.is_like(Symptom(judgement.verdict, crash)):
             return examination
         kernel, runs = self._reduced(kernels[0], aim, process)
-        small = {"reduced in": runs, "reduced": described(kernel), "shown": described(kernel)}
-        evidence = {**judgement.evidence, **small}
+        before = judgement.evidence
+        small = {"shown": described(kernel), "reduced in": runs}
+        evidence = _once({"kernel": before["shown"], **before, **small})
         return replace(
             examination, judgement=replace(judgement, evidence=evidence), shown=(kernel,)
         )
@@ -206,6 +209,13 @@ def _told(test: KernelTest, variant: Variant) -> dict[str, object]:
         "formats": changed or {name: stored for name, stored in after.items() if stored},
         "kernel": described(test.kernel),
     }
+
+
+def _once(evidence: dict[str, object]) -> dict[str, object]:
+    """Evidence without the kernel of the test where that is the one that shows the finding."""
+    if evidence["kernel"] != evidence["shown"]:
+        return evidence
+    return {key: value for key, value in evidence.items() if key != "kernel"}
 
 
 def _compared(ran: dict[str, Ran], name: str) -> dict[str, object]:

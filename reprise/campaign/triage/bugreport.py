@@ -419,8 +419,15 @@ class _KernelParts(_Parts):
     def _shown(self) -> str:
         return str(self.evidence.get("shown") or self.detail.title)
 
+    def _kernel(self) -> str:
+        """The kernel of the test, before it was reduced."""
+        return str(self.evidence.get("kernel") or self._shown())
+
     def _says(self) -> str:
-        return str(self.evidence.get("says") or self.evidence.get("message") or self.detail.title)
+        if self.evidence.get("says"):
+            return str(self.evidence["says"])
+        said = [str(self.evidence[key]) for key in ("type", "message") if self.evidence.get(key)]
+        return ": ".join(said) or self.detail.title
 
     def _symptom(self) -> str:
         match self.detail.verdict:
@@ -451,7 +458,7 @@ class _KernelParts(_Parts):
         yield from super()._rows()
         if self.evidence.get("relation"):
             note = f" ({self.evidence['note']})" if self.evidence.get("note") else ""
-            yield f"found by: {self.evidence['relation']}{note}, of `{self.evidence['kernel']}`"
+            yield f"found by: {self.evidence['relation']}{note}, of `{self._kernel()}`"
         right = self.evidence.get("right") or self.evidence.get("accepted")
         if right:
             yield f"variants that compute the same, and are right: {', '.join(right)}"

@@ -56,7 +56,8 @@ def test_a_campaign_finds_what_torch_does_wrongly_and_shows_it_alone(tmp_path: P
         kernel = loads((folder / "kernel.json").read_text().splitlines()[-1])
         evidence = json.loads((folder / "finding.json").read_text())["evidence"]
         assert kernel.statement in text.splitlines()[0]
-        assert evidence["says"].strip() in text and f"found by: {evidence['relation']}" in text
+        says = evidence.get("says") or f"{evidence['type']}: {evidence['message']}"
+        assert says.strip() in text and f"found by: {evidence['relation']}" in text
         assert "def kernel():" in text and "optimised" not in text
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from reprise.einsum.data import materialise
 from reprise.einsum.filing import KnownKernels
+from reprise.einsum.findings import reproducer
 from reprise.einsum.oracle import KernelOracle
 from reprise.einsum.reference import bounds, reference
 from reprise.einsum.results import Unreadable, dense_result, is_ours, judged, wrong_result
@@ -136,6 +137,29 @@ def test_no_campaign_begins_that_has_no_kernel_to_test(reprise: Run, tmp_path: P
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "reprise: no kernel with these options keeps to the rules\n"
     assert not (out / "store.sqlite").exists()
+
+
+def test_evidence_says_each_thing_once() -> None:
+    failure = Failure(Stage.RUN, "KeyError", "no such block", ("torch/sparse.py:spmm",))
+    calls = []
+
+    def run(job: Job) -> Outcome:
+        calls.append(job)
+        return Outcome(Ended.ANSWERED, {mode: ModeResult((), failure, 0.0) for mode in job.modes})
+
+    process = cast(Jobs, SimpleNamespace(run=run))
+    oracle = KernelOracle(BACKENDS["torch-sparse"])
+    kernel = parse("A(i,k) = B(i,j) * C(j,k) where B: ds full(seed=1)").kernel()
+    found = oracle(KernelTest("k0", {REFERENCE: alone(kernel)}), b"", process)
+    small = oracle.smaller(found, process)
+    assert len(calls) > 2 and small.judgement.evidence["reduced in"]
+    for examination in (found, small):
+        told = {k: str(v) for k, v in examination.judgement.evidence.items() if v and k != "crash"}
+        twice = [(a, b) for a in told for b in told if a != b and told[a] in told[b]]
+        assert twice == []
+        assert {"shown", "type", "message"} <= set(told)
+        head = reproducer(examination.shown or (), examination, oracle.translator)
+        assert f"{told['shown']}: KeyError: no such block" in head
 
 
 def test_a_finding_is_not_made_smaller_into_another_known_bug(tmp_path: Path) -> None:
