@@ -168,7 +168,16 @@ class Solver:
                 yield Step(atom, Truth.YES, row), bound
         if found and not self._may_have_more(atom.relation, pattern):
             return
-        if self._unknown_row(atom.relation, pattern):
+        open_rows = self._open_rows(atom.relation, pattern)
+        if open_rows is not None:
+            for row_open in open_rows:
+                bound = {}
+                if self._unify(atom.terms, row_open, unbound, bound):
+                    found = True
+                    yield Step(atom, Truth.UNKNOWN, row_open), bound
+            if found:
+                return
+        elif self._unknown_row(atom.relation, pattern):
             row_unknown = tuple(UNKNOWN if v is None else v for v in values)
             names = [
                 t.name
@@ -182,6 +191,24 @@ class Solver:
         shown: tuple[Known, ...] = tuple(UNKNOWN if v is None else v for v in values)
         keyed = self._keyed_value(atom, pattern)
         yield Step(atom, Truth.NO, shown, right=keyed), {}
+
+    def _open_rows(
+        self, name: str, pattern: Sequence[core.Value | None]
+    ) -> list[tuple[Known, ...]] | None:
+        """The rows of a base relation that the model leaves open, as far as guards say which: an
+        extent that is not known is that of one axis. None for a derived relation."""
+        relation = self._program.relations.get(name)
+        if relation is None or name in self._rules:
+            return None
+        rest = tuple(UNKNOWN if value is None else value for value in pattern)
+        rows: list[tuple[Known, ...]] = []
+        for guard in relation.unknown:
+            if guard == "always":
+                rows.append(rest)
+            elif (declared := self._program.relations.get(guard)) is not None:
+                said = self._view.match(guard, pattern[: declared.arity])
+                rows += [(*row, *rest[declared.arity :]) for row in said]
+        return rows
 
     def _may_have_more(self, name: str, pattern: Sequence[core.Value | None]) -> bool:
         """Whether the rows found need not be all: part of the key was left free."""
@@ -206,7 +233,7 @@ class Solver:
     def _unify(
         self,
         terms: Sequence[core.Expr],
-        row: core.Row,
+        row: Sequence[Known],
         unbound: Sequence[bool],
         bound: Bindings,
     ) -> bool:

@@ -63,6 +63,16 @@ def test_an_unknown_extent_leaves_it_open() -> None:
     assert ask(facts, dim, core.Compare(">=", N, core.Const(2)), T=0) is Truth.UNKNOWN
 
 
+def test_what_is_open_is_an_extent_of_its_own_axis() -> None:
+    """A batch of unknown size is no empty axis after the first."""
+    facts = Facts(dim=[(7, 1, 8)], unknown_dim=[(7, 0)])
+    empty = core.Atom("dim", (T, A, core.Const(0)))
+    assert ask(facts, empty, core.Compare(">", A, core.Const(0)), T=7) is Truth.NO
+    assert ask(facts, empty, core.Compare("==", A, core.Const(0)), T=7) is Truth.UNKNOWN
+    rankless = Facts(unknown_rank=[(7,)])
+    assert ask(rankless, empty, core.Compare(">", A, core.Const(0)), T=7) is Truth.UNKNOWN
+
+
 def test_what_fails_anyway_is_no_even_if_something_else_is_open() -> None:
     facts = Facts(unknown_dim=[(0, 0)], dim=[(0, 1, 3)])
     first = core.Atom("dim", (T, core.Const(0), N))
