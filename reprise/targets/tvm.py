@@ -105,7 +105,7 @@ class Runner:
     def is_unsupported(self, error: Exception) -> bool:
         if type(error).__name__ in _UNSUPPORTED:
             return True
-        return "frontend/onnx" in _where(error) and bool(_SAYS_SO.search(str(error)))
+        return in_frontend(error) and bool(_SAYS_SO.search(str(error)))
 
     def load(self, model: bytes) -> tuple[Any, tuple[str, ...]]:
         """The program as an ``IRModule``, and its inputs' names in the order of ``main``'s
@@ -206,6 +206,11 @@ def listing(tvm: Any) -> Any:
             self.names.append(info.name)
 
     return Listing()
+
+
+def in_frontend(error: BaseException) -> bool:
+    """Whether an exception comes out of TVM's importer."""
+    return "frontend/onnx" in _where(error)
 
 
 def _where(error: BaseException) -> str:

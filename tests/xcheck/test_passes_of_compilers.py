@@ -51,6 +51,12 @@ def unary(op: str, dtype: int = TensorProto.FLOAT) -> bytes:
     return model([helper.make_node(op, ["x"], ["z"])], [("x", dtype, [4])], ("z", dtype, [4]))
 
 
+def lrn(rank: int) -> bytes:
+    float32, shape = TensorProto.FLOAT, [2] * rank
+    nodes = [helper.make_node("LRN", ["x"], ["z"], size=3)]
+    return model(nodes, [("x", float32, shape)], ("z", float32, shape))
+
+
 def matmul(inner: int, other: int) -> bytes:
     float32 = TensorProto.FLOAT
     nodes = [helper.make_node("MatMul", ["x", "y"], ["z"])]
@@ -181,6 +187,8 @@ def test_tvm_may_refuse_to_import(tvm: Callable[[str], Compile]) -> None:
     assert (report.ending, report.where, report.passes) == (Ending.REJECTED, "in import", 1)
     assert report.failure is not None and report.failure.unsupported
     report = tvm("llvm")(unary("Relu", TensorProto.COMPLEX64))
+    assert report.failure is not None and report.failure.unsupported
+    report = tvm("llvm")(lrn(rank=2))  # "LRN only supports 3D or 4D input"
     assert report.failure is not None and report.failure.unsupported
     report = tvm("llvm")(matmul(5, 6))
     assert (report.ending, report.where) == (Ending.REJECTED, "in import")

@@ -27,6 +27,8 @@ _NO_SUCH_TYPE = re.compile(
     r"unknown dtype `|Data type \S+ not supported for|Cannot convert type \S+ to \w+ type"
 )
 """What TVM says of element types that its frontend, an operator or a code generator has not."""
+_ONLY = re.compile(r"\bonly\b.*\bsupport", re.I | re.S)
+"""What its frontend says of an operator that it has for some ranks or attributes alone."""
 
 
 def _shared() -> Any:
@@ -75,8 +77,10 @@ class Runner:
         return names
 
     def is_unsupported(self, error: Exception) -> bool:
-        said = _NO_SUCH_TYPE.search(str(error)) is not None
-        return said or bool(self.builder.is_unsupported(error))
+        text = str(error)
+        if _NO_SUCH_TYPE.search(text) or self.builder.is_unsupported(error):
+            return True
+        return self.shared.in_frontend(error) and _ONLY.search(text) is not None
 
 
 def announcing(tvm: Any, announce: Any, containers: frozenset[str]) -> Any:
