@@ -124,10 +124,11 @@ def show_few(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def _sources(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
-    """The text of every file that a diagnostic points into."""
+    """The text of every file that a diagnostic points into, if there is any to show."""
     from reprise.lang.source import source_for_messages
 
-    return {file: source_for_messages(file) for file in {d.span.file for d in diagnostics}}
+    texts = {file: source_for_messages(file) for file in {d.span.file for d in diagnostics}}
+    return {file: text for file, text in texts.items() if text}
 
 
 def show_json(value: Any) -> None:

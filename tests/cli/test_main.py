@@ -30,6 +30,15 @@ def ending(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     return run(["rules"])
 
 
+def test_what_points_into_no_file_is_told_without_an_empty_line_of_source(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = Diagnostic("no-extractor", "no extractor is called `tmv`", Span("tmv", 1, 1, 1, 1))
+    ending(monkeypatch, RulesError([nowhere]))
+    err = capsys.readouterr().err
+    assert "no extractor is called `tmv`" in err and "|" not in err
+
+
 def test_version(reprise: Run) -> None:
     done = reprise("--version")
     assert (done.returncode, done.stdout) == (0, f"reprise, version {__version__}\n")
