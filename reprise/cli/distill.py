@@ -107,6 +107,8 @@ def distill(
                     read, signatures, out, against=against, **given
                 )
     except KeyboardInterrupt:
+        if out is None or not out.exists():
+            raise
         click.echo(
             f"stopped before there was a rule; the same command goes on from {out}", err=True
         )

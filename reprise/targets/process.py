@@ -322,7 +322,8 @@ class TargetProcess:
             message["disabled"] = job.disabled
             message["label"] = job.label
             try:
-                self._send(message, job.model, job.inputs)
+                with self._whole():
+                    self._send(message, job.model, job.inputs)
             except _Lost as lost:
                 self._early = self._lost(lost, {}, job)
         self._job = job
@@ -341,9 +342,10 @@ class TargetProcess:
         late = time.monotonic() + min(_COLLECTING, self.limits.seconds)
         deadline = max(self._submitted + self.limits.seconds, late)
         try:
-            for index, mode in enumerate(job.modes):
-                frame = worker.receive(deadline)
-                results[mode] = _result(frame, self._sent, index)
+            with self._whole():
+                for index, mode in enumerate(job.modes):
+                    frame = worker.receive(deadline)
+                    results[mode] = _result(frame, self._sent, index)
         except _Lost as lost:
             return self._lost(lost, results, job)
         seconds = time.monotonic() - self._submitted
@@ -358,14 +360,29 @@ class TargetProcess:
         self._submitted = time.monotonic()
         try:
             self._ready()
-            worker = self._send({"kind": "passes"}, model, {})
-            frame = worker.receive(self._submitted + self.limits.seconds)
+            with self._whole():
+                worker = self._send({"kind": "passes"}, model, {})
+                frame = worker.receive(self._submitted + self.limits.seconds)
             return _passes(frame, self._sent)
         except TargetError:
             return ()
         except _Lost as lost:
             self._lost(lost, {}, Job(model, {}, ()))
             return ()
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """All is sent and received, or else the worker ends, as where Ctrl-C comes in between: what
+        it has yet to say would be taken for its answer to the next job."""
+        try:
+            yield
+        except (_Lost, WireError):
+            raise
+        except BaseException:
+            worker, self._worker = self._worker, None
+            if worker is not None:
+                worker.end()
+            raise
 
     def close(self) -> None:
         """End the worker."""
@@ -404,6 +421,9 @@ class TargetProcess:
         except _Lost as lost:
             how = worker.end(_DYING if lost.ended is Ended.DIED else 0.0)
             raise TargetError(self._why_not_started(lost, how, worker)) from lost
+        except BaseException:
+            worker.end()
+            raise
         message = frame.message
         if message.get("kind") == "ready" and isinstance(message.get("versions"), dict):
             self._worker = worker

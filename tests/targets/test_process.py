@@ -351,6 +351,24 @@ def test_no_job_is_blamed_for_a_death_before_it(process: TargetProcess) -> None:
 
 
 @pytest.mark.slow
+def test_what_an_interrupted_job_answers_is_not_the_next_ones(
+    process: TargetProcess, run: Run
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    process.start()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            run("import time; time.sleep(0.4)")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert answers(run)
+
+
 def test_an_answer_counts_however_late_it_is_collected() -> None:
     with TargetProcess(parse_target(str(OBEDIENT)), Limits(seconds=0.3)) as process:
         process.start()

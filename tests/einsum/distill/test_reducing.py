@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from random import Random
 
@@ -17,7 +22,7 @@ from reprise.einsum.kernel import Drawn, Entries
 from reprise.einsum.relations import precompute
 from reprise.einsum.text import parse
 from reprise.patterns.check import UsageError
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Run, environment
 
 LYING = str(ROOT / "tests" / "einsum" / "targets" / "lying_target.py")
 WRONG = "A(i,k) = B(i,j) * C(j,k) where A: ss, B: ds full(seed=1), C: ds:1,0 full(seed=2)"
@@ -83,3 +88,71 @@ def test_what_is_no_kernel_by_itself_is_refused(tmp_path: Path) -> None:
         read_kernel_subject(written(tmp_path, WRONG), "onnxruntime")
     with pytest.raises(UsageError, match="--target"):
         read_kernel_subject(written(tmp_path, WRONG), None)
+
+
+def interrupted(ready: Path, *arguments: object) -> tuple[int, str]:
+    """The exit code of a command that Ctrl-C reaches when a file has a few lines, and what it
+    says."""
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from reprise.cli.main import main; main()"  # a shell may have us ignore the signal
+    started = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=environment(), start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    limit = time.monotonic() + 60
+    while not (ready.exists() and len(ready.read_bytes().splitlines()) > 4):
+        assert started.poll() is None and time.monotonic() < limit
+        time.sleep(0.01)
+    os.killpg(started.pid, signal.SIGINT)
+    said, _ = started.communicate(timeout=60)
+    return started.returncode, said
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_was_reached_and_the_next_call_goes_on(
+    tmp_path: Path, reprise: Run
+) -> None:
+    file = written(tmp_path, WRONG)
+    target = tmp_path / "slow.py"
+    wait = "import time; time.sleep(0.1)\n        return [np.zeros((0"
+    target.write_text(Path(LYING).read_text().replace("return [np.zeros((0", wait))
+    out = tmp_path / "reduced"
+    reduce = ("reduce", file, "--target", target, "--out", out)
+    code, said = interrupted(out / "trials.jsonl", *reduce)
+    assert code == 130 and "not minimal: stopped; the same command goes on" in said
+    assert json.loads((out / "finding.json").read_text())["verdict"] == "wrong_result"
+    kept = len((out / "trials.jsonl").read_text().splitlines())
+    after = reprise(*reduce)
+    assert after.returncode == 0 and "not minimal" not in after.stdout
+    assert len((out / "trials.jsonl").read_text().splitlines()) > kept
+
+    out = tmp_path / "distilled"
+    distill = ("distill", file, "--target", target, "--out", out)
+    code, said = interrupted(out / "reduced" / "trials.jsonl", *distill)
+    assert (
+        code == 130
+        and f"stopped before there was a rule; the same command goes on from {out}" in said
+    )
+    assert json.loads((out / "reduced" / "finding.json").read_text())["verdict"] == "wrong_result"
+    code, said = interrupted(out / "trials.jsonl", *distill)
+    assert code == 130 and "not complete" in said and "the same command goes on" in said
+    assert len(list(out.glob("*.rules"))) == 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_before_anything_is_kept_says_no_more(tmp_path: Path) -> None:
+    file = written(tmp_path, WRONG)
+    begun = tmp_path / "begun"
+    target = tmp_path / "slow.py"
+    target.write_text(
+        Path(LYING).read_text().replace(
+            "self.announce = announce",
+            f"open({str(begun)!r}, 'w').write('x\\n' * 9); __import__('time').sleep(9)",
+        )
+    )  # fmt: skip
+    out = tmp_path / "out"
+    for command in ("reduce", "distill"):
+        begun.unlink(missing_ok=True)
+        code, said = interrupted(begun, command, file, "--target", target, "--out", out)
+        assert (code, said, out.exists()) == (130, "reprise: interrupted\n", False)
