@@ -97,19 +97,23 @@ def test_a_spent_budget_keeps_a_rule_and_says_so(tmp_path: Path) -> None:
     assert "**Not complete**" in (tmp_path / "out" / "distillation.md").read_text()
 
 
+@pytest.mark.parametrize("kept", [True, False])
 def test_ctrl_c_before_there_is_a_rule_says_how_to_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kept: bool
 ) -> None:
+    out = tmp_path / "out"
+
     def stopped(*_: object, **__: object) -> None:
+        if kept:
+            out.mkdir()
         raise KeyboardInterrupt
 
     monkeypatch.setattr("reprise.distill.distilling.distill_subject", stopped)
     program = tmp_path / "swish.uir"
     program.write_text(PROGRAM)
-    out = str(tmp_path / "out")
-    assert run(["distill", str(program), "--target", "onnxruntime", "--out", out]) == 130
-    said = capsys.readouterr().err
-    assert said == f"stopped before there was a rule; the same command goes on from {out}\n"
+    assert run(["distill", str(program), "--target", "onnxruntime", "--out", str(out)]) == 130
+    going_on = f"stopped before there was a rule; the same command goes on from {out}\n"
+    assert capsys.readouterr().err == (going_on if kept else "reprise: interrupted\n")
 
 
 @pytest.mark.slow
