@@ -18,7 +18,12 @@ from reprise.uir.text import print_uir
 PATTERNS = sorted(load_rules([data_path("rules/bugs")]).patterns)
 RARE = {"ort_30513", "ort_31980", "ort_layer_norm_exponent_bias", "tvm_20015"}
 """Those of which a witness takes seconds to find."""
-BY_EXAMPLE = {"ort_batch_norm_in_place", "ort_scan_nothing", "tvm_normalize_nothing"}
+BY_EXAMPLE = {
+    "ort_batch_norm_in_place",
+    "ort_scan_nothing",
+    "tvm_20047_broadcast",
+    "tvm_normalize_nothing",
+}
 """Those that chance does not meet: the first of their own examples stands in."""
 NO_PROGRAM = {"ort_split_to_sequence"}
 """A sequence is no value of a program. `ort_split_to_sequence_at` is the same for programs."""
