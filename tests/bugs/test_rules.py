@@ -51,6 +51,7 @@ def test_case(case: str, results: dict[str, CaseResult]) -> None:
     assert results[case].ok, results[case].message
 
 
+@pytest.mark.slow
 def test_every_case_was_run(results: dict[str, CaseResult]) -> None:
     assert list(results) == CASES
 
@@ -89,6 +90,7 @@ def test_the_published_patterns_and_many_more_ship() -> None:
         assert sum(target in p.meta["target"] for p in PATTERNS.values()) >= 10
 
 
+@pytest.mark.slow
 def test_the_rules_are_clean() -> None:
     assert not lint([BUGS])
 

@@ -218,6 +218,7 @@ def test_what_is_right_agrees(column: Column) -> None:
     assert states(column, "abs")["int8"] is State.AGREE
 
 
+@pytest.mark.slow
 def test_a_wrong_value_differs_with_a_small_example_and_its_error(column: Column) -> None:
     assert states(column, "sqrt") == {
         "float16": State.AGREE,

@@ -116,6 +116,7 @@ def test_findings_are_filed_under_the_rule_whose_pass_is_to_blame(
     assert (record.verdict, record.rule) == (Verdict.CRASH, "ort_24158")
 
 
+@pytest.mark.slow
 def test_of_two_matches_the_one_that_fits_is_chosen(tested: dict[str, benches.Tested]) -> None:
     both = tested[BOTH]
     assert both.exhibit is not None

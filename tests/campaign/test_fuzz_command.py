@@ -75,6 +75,7 @@ def test_guidance_keeps_them_away(folder: Path, unguided: Done) -> None:
     assert "suppressed by" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_is_complete_goes_on_only_with_more(folder: Path, unguided: Done) -> None:
     done = fuzz(folder, "--resume run")
     assert done.returncode == 2

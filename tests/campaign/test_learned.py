@@ -110,6 +110,7 @@ def test_a_finding_goes_to_the_learner_with_its_folder(learned: tuple[Path, Pupi
     assert pupil.closed
 
 
+@pytest.mark.slow
 def test_the_rule_is_kept_with_the_test_that_it_holds_from(learned: tuple[Path, Pupil]) -> None:
     path, _ = learned
     (rule,) = LearnedRules.of(path).all()

@@ -42,6 +42,7 @@ def test_the_most_reported_defect_comes_first(tmp_path: Path) -> None:
     assert [d["id"] for d in found["defects"]] == ["D2", "D3", "D1"]  # ids: in order of meeting
 
 
+@pytest.mark.slow
 def test_what_to_look_at_first_is_new_and_matters(tmp_path: Path) -> None:
     low = Record(7, Verdict.WRONG_RESULT, "zero", "sign of zero", severity=Severity.LOW)
     records = [defect(i, "known", "ort_32228") for i in range(7)] + [low, defect(8, "new")]
@@ -171,6 +172,7 @@ def test_declarations_and_mangled_names_are_left_out(said: str, plainly: str) ->
     assert plain(said) == plainly
 
 
+@pytest.mark.slow
 def test_a_defect_that_the_run_learned_is_named_after_its_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
     assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest", text)
 
 
+@pytest.mark.slow
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     text = html(hostile(tmp_path / "r"))
     found = read(text)
@@ -151,6 +152,7 @@ def test_a_program_that_cannot_be_read_is_shown_as_it_is(tmp_path: Path) -> None
     assert "print('fails')" in found.text
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     path = wrong(tmp_path / "r")
     assert html(path) == html(path)
@@ -213,6 +215,7 @@ def test_a_browser_asks_for_the_page_alone_and_does_not_complain(
     assert browser.value("window.owned === undefined") is True
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_policy_forbids_scripts_that_are_put_in(
     browser: Browser, pages: dict[str, Path], tmp_path: Path

@@ -47,6 +47,7 @@ def test_a_run_finds_what_is_there(alone: Path) -> None:
     assert [s.end for s in run.sessions] == [End.DONE]
 
 
+@pytest.mark.slow
 def test_some_findings_are_filed_under_the_rule_they_match(alone: Path) -> None:
     run = Run.open(alone)
     filed = [f for f in run.findings if f.rule == "toy_tanh"]

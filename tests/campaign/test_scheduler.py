@@ -52,6 +52,7 @@ def batches(stop: int, size: int) -> Iterator[range]:
         yield range(start, min(start + size, stop))
 
 
+@pytest.mark.slow
 def test_one_process_and_several_give_the_same() -> None:
     expected = [n * n for n in range(40)]
     assert list(InProcess(Bench(Squares())).run(batches(40, 7))) == expected
@@ -73,6 +74,7 @@ def test_a_deadly_item_is_abandoned_and_the_others_are_done() -> None:
     assert found == [-n if n in (0, 5, 6, 19) else n * n for n in range(20)]
 
 
+@pytest.mark.slow
 def test_what_a_bench_raises_comes_out() -> None:
     scheduler = LocalProcesses(Squares(failing=frozenset({9})), 2)
     try:
@@ -82,6 +84,7 @@ def test_what_a_bench_raises_comes_out() -> None:
         scheduler.close()
 
 
+@pytest.mark.slow
 def test_processes_that_cannot_start_are_given_up() -> None:
     scheduler = LocalProcesses(Squares(stillborn=True), 1)
     try:
@@ -91,6 +94,7 @@ def test_processes_that_cannot_start_are_given_up() -> None:
         scheduler.close()
 
 
+@pytest.mark.slow
 def test_batches_are_asked_for_when_they_can_be_started() -> None:
     asked = []
 

@@ -107,6 +107,7 @@ def test_the_newest_comes_first_and_the_known_last(kept: Path, rules: Path) -> N
     assert [item.defect.count for item in found] == [1, 1, 3]
 
 
+@pytest.mark.slow
 def test_a_near_rule_says_which_condition_fails(kept: Path, rules: Path) -> None:
     far, near, known = listed(kept, rules)
     assert far.nearest == ()
@@ -121,6 +122,7 @@ def test_what_names_no_finding_picks_none(kept: Path, rules: Path, asked: str) -
     assert listing(kept, rules).pick(asked) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["4", "00000002"])
 def test_any_finding_of_a_defect_is_written_up(kept: Path, rules: Path, asked: str) -> None:
     """Not only the one that stands for the defect."""
@@ -185,6 +187,7 @@ def test_without_a_terminal_every_new_defect_gets_a_report(
     assert len(Run.open(run).defects) == 3
 
 
+@pytest.mark.slow
 def test_a_reduced_version_is_what_is_reported(run: Path, rules: Path) -> None:
     finding = run / "findings" / "00000001"
     small = finding / "reduced"
@@ -266,6 +269,7 @@ def test_a_report_says_in_which_mode_it_fails(
     assert said in text if expected else "It compiles and runs.\n" in text
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_modes_that_a_target_does_not_have(kept: Path, rules: Path) -> None:
     one_mode = replace(TARGET, name="tvm-cuda-compile", modes=("compiled",))
     text = bug_report(listed(kept, rules)[1], one_mode).text
@@ -355,6 +359,7 @@ def test_a_damaged_decision_file_is_said(reprise: Command, run: Path) -> None:
     assert done.returncode == 2 and "triage.json: damaged" in done.stderr
 
 
+@pytest.mark.slow
 def test_mistakes_are_said(reprise: Command, run: Path, tmp_path: Path) -> None:
     done = reprise("triage", run, "--finding", "77")
     assert done.returncode == 2 and "D1" in done.stderr

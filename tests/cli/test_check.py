@@ -204,6 +204,7 @@ def test_a_uir_file_with_a_mistake(reprise: Run, folder: Path) -> None:
 # --- speed -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_check_starts_without_heavy_imports(folder: Path) -> None:
     code = (
         "import sys; from reprise.cli.main import run;"
@@ -221,6 +222,7 @@ def test_check_starts_without_heavy_imports(folder: Path) -> None:
         assert f"'{module}'" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "sarif"])
 def test_an_interrupt_leaves_a_whole_document_of_what_was_checked(
     folder: Path,

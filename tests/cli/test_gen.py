@@ -69,6 +69,7 @@ def test_a_slow_step_says_how_far_it_is_where_there_is_no_terminal(monkeypatch, 
     assert (captured.out, captured.err) == ("", "2 tests of 30\n")
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_request_is_left_alone(tmp_path):
     reprise("gen", "--tests", 2, "--no-guidance", "--out", tmp_path / "x")
     other = reprise("gen", "--tests", 2, "--seed", 9, "--no-guidance", "--out", tmp_path / "x")
@@ -120,6 +121,7 @@ def test_a_rule_without_a_witness_says_where_it_fails(tmp_path):
     assert "no program matches `p`" in told.stderr
 
 
+@pytest.mark.slow
 def test_the_opset_is_that_of_the_models(tmp_path):
     common = ("gen", "--tests", 6, "--nodes", 3, "--no-guidance", "--emit", "onnx")
     new = reprise(*common, "--ops", "bitcast,swish", "--opset", 26, "--out", tmp_path / "new")

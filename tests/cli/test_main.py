@@ -51,6 +51,7 @@ def test_help_names_every_command_and_the_exit_codes(reprise: Run) -> None:
         assert word in done.stdout
 
 
+@pytest.mark.slow
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
     code = (
         "import sys; from reprise.cli.main import run; run(['--help']); print(sorted(sys.modules))"

@@ -19,6 +19,7 @@ def folder(tmp_path: Path) -> Path:
     return run(tmp_path / "run", counted({"a": 4, "rule:ort_32228": 6}, 50))
 
 
+@pytest.mark.slow
 def test_by_default_a_summary_and_a_page(reprise: Run, folder: Path) -> None:
     done = reprise("report", "run")
     assert (done.returncode, done.stderr) == (0, "")
@@ -27,6 +28,7 @@ def test_by_default_a_summary_and_a_page(reprise: Run, folder: Path) -> None:
     assert (folder / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 def test_json_for_tools(reprise: Run, folder: Path) -> None:
     done = reprise("report", "run", "--format", "json")
     found = json.loads(done.stdout)

@@ -269,6 +269,7 @@ def test_list_of_a_file(reprise: Run, good: Path) -> None:
     assert (entry["name"], entry["kind"], entry["targets"]) == ("squared", "pattern", ["tvm"])
 
 
+@pytest.mark.slow
 def test_list_of_what_ships(reprise: Run) -> None:
     done = reprise("rules", "list", "--kind", "pattern", "--target", "onnxruntime")
     assert done.returncode == 0
@@ -351,6 +352,7 @@ def test_lower_for_an_engine(reprise: Run, good: Path, option: str, word: str) -
         compile(done.stdout, "lowered.py", "exec")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["good.rules", "tests/patterns", "rules/bugs/tvm"])
 def test_what_lower_prints_is_a_rule_file_that_says_the_same(
     reprise: Run, good: Path, tmp_path: Path, of: str

@@ -13,6 +13,7 @@ from tests.datalog.coretext_reader import read
 from tests.datalog.random_programs import programs
 
 
+@pytest.mark.slow
 @given(programs(products=True))
 @settings(max_examples=40, deadline=None)
 def test_a_printed_program_reads_back_as_itself(program: Program) -> None:

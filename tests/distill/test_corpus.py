@@ -34,6 +34,7 @@ def test_every_test_is_there_in_order(corpus: Corpus) -> None:
     assert corpus.verdicts[Verdict.OK] >= 30
 
 
+@pytest.mark.slow
 def test_passing_programs_can_be_read_again(corpus: Corpus) -> None:
     signatures = Signatures.load()
     for entry in list(corpus.passing())[:5]:

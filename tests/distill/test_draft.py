@@ -157,6 +157,7 @@ def test_a_number_is_the_same_whatever_the_element_type(
     assert matched(load_text(draft.text()), ["p"], program) == ({"p"} if is_one else set())
 
 
+@pytest.mark.slow
 def test_whole_drafts_match_what_their_texts_match() -> None:
     rng = Random(5)
     made = programs(12, 5, nodes=3)

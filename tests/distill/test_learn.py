@@ -89,6 +89,7 @@ def test_a_lesson_whose_process_dies_is_lost_and_the_next_is_begun(tmp_path: Pat
     assert "died" in first.reason and "died" not in second.reason
 
 
+@pytest.mark.slow
 def test_closing_ends_a_lesson_at_once(run: Run, tmp_path: Path) -> None:
     learner = BackgroundLearner(TEACHING)
     learner.found("pass:QuickGeluFusion", folder(run))

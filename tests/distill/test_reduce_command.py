@@ -83,6 +83,7 @@ def test_the_folder_is_a_finding_with_a_script_that_runs_alone(file: Path) -> No
     assert (out / "reduced" / "program.uir").read_text() == (out / "program.uir").read_text()
 
 
+@pytest.mark.slow
 def test_a_disagreement_with_the_reference_is_reduced_and_its_script_shows_it(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_same_command_goes_on(file: Path) -
     assert {**whole, "seconds": 0} == {**resumed, "seconds": 0}
 
 
+@pytest.mark.slow
 def test_operators_of_the_mined_signatures_that_ship_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def start() -> tuple[Program, Draft, Place]:
     return program, draft, place
 
 
+@pytest.mark.slow
 def test_samples_match_the_text_of_their_draft_and_are_programs() -> None:
     _, draft, place = start()
     half = [c for c in specific(draft, place) if "dim" not in str(c) and "input" not in str(c)]

@@ -88,6 +88,7 @@ def test_check_answers_in_json(reprise: Run) -> None:
     assert [d["code"] for d in bad["diagnostics"]] == ["unbound-output"]
 
 
+@pytest.mark.slow
 def test_files_of_kernels_are_checked(reprise: Run, tmp_path: Path) -> None:
     file = tmp_path / "kernels.jsonl"
     made = reprise("einsum", "gen", "--count", "40", "--seed", "3", "--out", file)
@@ -124,6 +125,7 @@ def test_a_file_without_a_kernel_is_told(
         assert f"reprise: {file}: " in done.stderr and message in done.stderr
 
 
+@pytest.mark.slow
 def test_outputs_that_are_read_are_computed_before(reprise: Run, tmp_path: Path) -> None:
     first, second = "T(i) = B(i)", "A(i) = T(i) where T: s computed(T)"
     (found,) = check_text(second, Validity(RULES, Settings()))
@@ -212,6 +214,7 @@ def test_options_that_make_no_sense_are_refused(
     assert message in ran.stderr
 
 
+@pytest.mark.slow
 def test_rules_of_ones_own_hold_too(reprise: Run, tmp_path: Path) -> None:
     rules = tmp_path / "mine.rules"
     rules.write_text('deny no_k(O, I) "operand {O} has {I}" :- operand_index(O, _, I), I == "k".\n')
@@ -227,6 +230,7 @@ def test_rules_of_ones_own_hold_too(reprise: Run, tmp_path: Path) -> None:
     assert reprise("einsum", "gen", "--out", "-", "--rules", broken).returncode == 2
 
 
+@pytest.mark.slow
 def test_what_leaves_no_kernel_leaves_the_file_as_it_is(reprise: Run, tmp_path: Path) -> None:
     file = tmp_path / "kernels.jsonl"
     file.write_text("kept\n")

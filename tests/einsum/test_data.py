@@ -46,6 +46,7 @@ def test_entries_lie_in_the_tensor(data: st.DataObject, shape: tuple[int, ...]) 
     assert np.isfinite(stored.values).all()
 
 
+@pytest.mark.slow
 @given(st.data(), SHAPES)
 def test_the_same_description_gives_the_same_entries(
     data: st.DataObject, shape: tuple[int, ...]

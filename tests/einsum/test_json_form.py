@@ -87,6 +87,7 @@ OTHERS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(PLACES), OTHERS, st.sampled_from(["replace", "remove", "add"]))
 def test_our_reading_of_the_schema_is_jsonschemas(
     path: tuple[Any, ...], other: Any, action: str

@@ -114,6 +114,7 @@ def test_all_valid_kernels_of_a_small_space_can_come() -> None:
     assert {kernel.subscripts for kernel in drawn(small, 6000)} == permitted
 
 
+@pytest.mark.slow
 def test_a_share_of_nothing_is_never_there() -> None:
     plain = Options(
         sums=0, diagonals=0, scalars=0, repeated_tensors=0, outer_products=0, empty=0, units=0,
@@ -156,6 +157,7 @@ def test_most_kernels_are_different() -> None:
     assert len(found) > 4500
 
 
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_processes() -> None:
     def digest(jobs: int, seed: int = 3) -> str:
         request = Request(3 * BLOCK + 7, seed)

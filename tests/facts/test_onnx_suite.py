@@ -36,6 +36,7 @@ def test_every_node_test_loads_with_well_formed_facts(
     assert facts > 200_000
 
 
+@pytest.mark.slow
 def test_inferred_types_agree_with_what_node_tests_state(
     suite: list[tuple[str, onnx.ModelProto, Graph]],
 ) -> None:

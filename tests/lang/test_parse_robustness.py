@@ -104,6 +104,7 @@ def test_time_grows_with_size(unit: str, parse: object) -> None:
     assert min(seconds(4000) for _ in range(2)) < 40 * small + 0.1
 
 
+@pytest.mark.slow
 def test_a_file_full_of_errors_is_given_up() -> None:
     assert len(problems("p(X) :- q(X Y).\n" * 20_000)) == MAX_ERRORS
     assert len(problems("$ " * 20_000)) == MAX_ERRORS
@@ -229,6 +230,7 @@ def test_the_second_start_needs_no_lark(tmp_path: Path) -> None:
     assert cold_start(str(tmp_path), "/nonexistent")[1] == "False"
 
 
+@pytest.mark.slow
 def test_an_unwritable_cache_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert cold_start(str(tmp_path / "file"), str(tmp_path / "file"))[1] == "True"

@@ -26,6 +26,7 @@ def test_onnx_s_operators_are_spelt_as_the_importer_has_them() -> None:
             assert {re.sub(r"[123]d$", "", name) for name in names} == {TABLE[word].op}
 
 
+@pytest.mark.slow
 def test_torch_s_operators_are_spelt_otherwise_than_ours() -> None:
     operators = set(load_text("").symbols.operators)
     for word, names in SPELLINGS["torch"].items():

@@ -14,6 +14,7 @@ from reprise.lang.z3_solver import new_solver
 from tests.conftest import ROOT
 
 
+@pytest.mark.slow
 def test_an_interrupt_during_a_search_is_not_lost() -> None:
     solver = new_solver(600)
     x, y, z = z3.Ints("x y z")

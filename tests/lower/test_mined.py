@@ -36,6 +36,7 @@ def test_a_name_has_its_domain() -> None:
     assert is_foreign("onnx.Col2Im") and not is_foreign("relu")
 
 
+@pytest.mark.slow
 def test_an_attribute_with_the_name_of_an_operand_is_stored() -> None:
     made = model(
         "x: float32[2, 6]\ny: float32[4, 4] = onnx.CenterCropPad(x, shape=[4, 4])\noutput y\n"

@@ -54,6 +54,7 @@ tolerances = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(pairs(), tolerances | st.none())
 def test_it_never_raises_and_the_order_does_not_matter(
     pair: tuple[np.ndarray, np.ndarray], tolerance: Tolerance | None
@@ -72,6 +73,7 @@ def test_everything_equals_itself(array: np.ndarray, tolerance: Tolerance) -> No
     assert compare(array, array.copy(), tolerance) is None
 
 
+@pytest.mark.slow
 @given(pairs(), tolerances, st.floats(0, 1e6), st.floats(0, 10))
 def test_a_wider_tolerance_finds_no_more(
     pair: tuple[np.ndarray, np.ndarray], narrow: Tolerance, more: float, wider: float

@@ -42,6 +42,7 @@ def test_sightings_of_one_defect_have_one_key(group: dict[str, Any]) -> None:
     assert len({c.key for c in crashes(group)}) == 1
 
 
+@pytest.mark.slow
 def test_different_defects_stay_apart() -> None:
     for i, one in enumerate(GROUPS):
         for other in GROUPS[i + 1 :]:

@@ -444,6 +444,7 @@ def test_rounding_that_both_modes_share_is_fine(program: Build) -> None:
     check(Target(p, modes, modes).judged(share=1.0), Verdict.OK)
 
 
+@pytest.mark.slow
 def test_the_share_is_that_share_and_always_the_same(program: Build) -> None:
     p = program("x: float32[4]\ny = exp(x)", x=f32(1, 2, 3, 4))
 

@@ -97,6 +97,7 @@ def test_distances() -> None:
     assert distance(np.array([1, 2]), np.array([1, 3])).tolist() == [0.0, inf]
 
 
+@pytest.mark.slow
 @given(
     hnp.arrays(st.sampled_from([np.float16, np.float32, np.float64]), hnp.array_shapes(min_side=0)),
     st.integers(0, 2**32),

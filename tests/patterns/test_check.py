@@ -92,6 +92,7 @@ def test_an_environment_that_nothing_asks_for_is_warned_of() -> None:
     assert "firmware" in unknown
 
 
+@pytest.mark.slow
 def test_the_manual_lists_targets_and_environment_names() -> None:
     manual = (ROOT / "docs" / "check.md").read_text()
     listed = manual[manual.index("## Only what concerns you") :]
@@ -130,6 +131,7 @@ def violations(folder: Path, columns: str) -> list[tuple[str, str, str, str]]:
     return [(m.kind, m.rule, m.certainty, m.title) for m in report.matches]
 
 
+@pytest.mark.slow
 def test_constraints_and_deny_rules_are_checked(folder: Path) -> None:
     assert violations(folder, "16") == []
     title = "Matrices have a multiple of 16 columns."

@@ -77,6 +77,7 @@ def test_a_comparison_of_expressions(x: Any, y: Any, op: str, left: Expr, right:
     agree((Compare(op, left, right),), {"a": [(x,)], "b": [(y,)]})
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(values, values, expressions, st.lists(values, max_size=4), st.booleans())
 def test_a_membership(x: Any, y: Any, left: Expr, options: list[Any], negated: bool) -> None:

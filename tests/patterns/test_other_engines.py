@@ -42,6 +42,7 @@ def agree(seed: int, other: Maker) -> bool:
     return any(answers[0].values())
 
 
+@pytest.mark.slow
 def test_clingo_finds_the_same_matches() -> None:
     assert sum(agree(seed, ClingoEngine) for seed in range(12)) >= 6
 

@@ -44,6 +44,7 @@ def own_signature(text):
     return Signatures.of([parse_text(text, "mine.rules")])["f"]
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_module_are_true():
     failures, tests = doctest.testmod(reprise.solve.backward)
     assert tests > 10
@@ -71,6 +72,7 @@ def test_what_was_drawn_forwards_is_found_backwards_for_nearly_every_operator():
     assert not [op for op in OPERATORS if backward(op).counts["refused"]]
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(OPERATORS), st.integers(0, 2**32))
 def test_what_is_proved_impossible_is_never_something_that_exists(op, seed):

@@ -75,6 +75,7 @@ def steps(growth):
     return [(e.step, e.position, e.attempt, e.node, e.completed, e.excludes) for e in growth.events]
 
 
+@pytest.mark.slow
 def test_the_hand_worked_example(generator):
     script = [
         # position 0: nothing is wrong with the first proposal

@@ -52,6 +52,7 @@ def test_a_program_depends_on_seed_and_number_alone(shipped, signatures):
     assert made(2, range(20)) != forwards
 
 
+@pytest.mark.slow
 def test_the_signatures_accept_every_node(unguided, signatures):
     for index in range(COUNT):
         graph = unguided.program(index).program.graph
@@ -193,6 +194,7 @@ def test_options_are_kept(shipped, signatures, options):
             assert Role.INITIALIZER not in roles
 
 
+@pytest.mark.slow
 def test_empty_extents_occur_when_asked_for(shipped, signatures):
     generator = Generator(shipped, signatures, Options(empty=1.0), 3)
     tensors = [t for i in range(20) for t in generator.program(i).program.graph.tensors]

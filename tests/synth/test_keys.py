@@ -65,6 +65,7 @@ def test_same_operator_and_key_means_same_fate(shipped, signatures, seed, target
     assert compared > 10
 
 
+@pytest.mark.slow
 def test_ranges_contribute_one_bit(signatures):
     text = """
         pattern p "elu of many elements" { target: t  e = elu(_, alpha=1.0)  where e.numel >= 100 }

@@ -65,6 +65,7 @@ def test_what_was_learned_changes_what_comes_after(rules: RuleSet) -> None:
     assert after == texts(always, range(PROGRAMS)) != before
 
 
+@pytest.mark.slow
 def test_what_was_learned_is_avoided(rules: RuleSet) -> None:
     pattern = rules.patterns["ort_quick_gelu"]
     narrow = Options(nodes=6, include=frozenset({"sigmoid", "mul"}), dtypes={"float64": 1})

@@ -98,6 +98,7 @@ def test_other_targets_decline_it_without_an_exception(crop: Path) -> None:
         assert refusal(lowering(language), graph) is not None
 
 
+@pytest.mark.slow
 def test_text_goes_only_where_nothing_else_can(tmp_path: Path) -> None:
     path = tmp_path / "text.rules"
     path.write_text(

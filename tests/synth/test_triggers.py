@@ -40,6 +40,7 @@ def alarms(triggers: Triggers, graph: Graph) -> list[Alarm]:
     return found
 
 
+@pytest.mark.slow
 def test_each_match_in_the_shipped_rules_own_tests_sets_off_an_alarm(shipped, signatures):
     """They are matches indeed: ``tests/bugs/test_rules.py``."""
     cases, policies = 0, read_policies(shipped)
@@ -233,6 +234,7 @@ def test_a_pattern_that_is_about_no_node_is_never_left_unasked(rules_of):
     assert triggers.alarm(node, {"exp"}) is Alarm.LASTS
 
 
+@pytest.mark.slow
 def test_few_nodes_are_suspected(shipped, signatures):
     """Otherwise it would be quicker to ask at once."""
     generator = Generator(shipped, signatures, Options(), 1)

@@ -57,6 +57,7 @@ def picky(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_what_is_declined_every_time_is_the_table(picky: Path) -> None:
     report = probe(parse_target(str(picky)), ["exp", "log", "clip"], instances=12)
     assert set(report.support.table) == {("exp", ("float64",)), ("clip", ("float64", "..."))}

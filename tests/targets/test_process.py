@@ -369,6 +369,7 @@ def test_what_an_interrupted_job_answers_is_not_the_next_ones(
     assert answers(run)
 
 
+@pytest.mark.slow
 def test_an_answer_counts_however_late_it_is_collected() -> None:
     with TargetProcess(parse_target(str(OBEDIENT)), Limits(seconds=0.3)) as process:
         process.start()
@@ -460,6 +461,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["while True: pass", HOLD, ""])
 def test_no_worker_outlives_a_campaign_that_is_killed(program: str) -> None:
     root = str(Path(__file__).resolve().parents[2])

@@ -45,6 +45,7 @@ def test_each_model_is_told_with_what_it_violates_and_how_far_it_got(tmp_path: P
     ]
 
 
+@pytest.mark.slow
 def test_what_contradicts_a_signature_is_told(tmp_path: Path) -> None:
     a, b, c = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [int(name[1])])
@@ -122,6 +123,7 @@ def test_the_second_papers_models_are_accepted_by_onnxruntime() -> None:
         assert [v["constraint"] for v in told[name]["violated"]] == [f"input_size_{name[:3]}"]
 
 
+@pytest.mark.slow
 def test_operators_of_other_signatures_are_known(tmp_path: Path) -> None:
     (tmp_path / "s.rules").write_text(
         "op onnx.CastLike(x: T[2], y: T[2]) -> T[2] { category mined }\n"

@@ -266,6 +266,7 @@ def test_what_onnx_itself_refuses_is_no_valid_model() -> None:
     assert isinstance(told, NotMade)
 
 
+@pytest.mark.slow
 def test_a_compiler_of_another_language_is_given_models_that_signatures_accept() -> None:
     text = BOARD + (
         "constraint two : cardinality on { n = add(...) } require arity(n) == 2\n"

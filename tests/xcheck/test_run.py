@@ -102,6 +102,7 @@ def test_each_constraint_is_violated_and_the_stage_is_told(found: Path) -> None:
     assert "Add takes 2 operands" in arity[0].message
 
 
+@pytest.mark.slow
 def test_what_is_accepted_though_it_violates_something_is_a_finding(found: Path) -> None:
     verdicts = {m.verdict for m in rows(found, "same_type")}
     assert Verdict.ACCEPTED in verdicts  # only the first operand's type is looked at
@@ -142,6 +143,7 @@ def test_a_finding_has_what_a_triager_needs(found: Path) -> None:
     assert done.returncode == 1 and b"accepted" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_crash_is_shown_by_its_script(found: Path) -> None:
     row = next(m for m in rows(found, "never_13") if m.folder)
     script = found / "findings" / (row.folder or "") / "repro.py"

@@ -62,6 +62,7 @@ constraint has : parameter_bound on { n = onnx.HannWindow(...) } require given(n
 """
 
 
+@pytest.mark.slow
 def test_a_constraint_may_name_an_operand_that_a_signature_has_as_an_attribute() -> None:
     maker = modeller(PAD)
     assert isinstance(maker.valid("kinds", Random(0)), Made)

@@ -47,6 +47,7 @@ def test_findings_are_told_with_their_constraint_and_its_source(done: Done) -> N
     assert "crashed, in codegen" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_table_says_what_became_of_each_class(done: Done) -> None:
     lines = done.stdout.splitlines()
     head = next(line.split() for line in lines if line.split()[:1] == ["class"])

@@ -75,6 +75,7 @@ def test_the_first_draft_is_about_its_kernel_and_hardly_any_other(text: str) -> 
     assert not any(draft.matches(View(kernel)) for kernel in others)
 
 
+@pytest.mark.slow
 def test_a_draft_that_says_more_than_a_rule_can_is_told_in_parts() -> None:
     seed = parse(SEEDS[1]).kernel()
     draft = draft_of(View(seed))

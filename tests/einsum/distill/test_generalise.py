@@ -41,6 +41,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Generaliser:
     return made
 
 
+@pytest.mark.slow
 def test_a_rule_about_the_output_is_found_as_it_was_planted(work: Generaliser) -> None:
     assert [c.text for c in work.draft.conditions] == ["cyclic(A)"]
     assert work.draft.operands == work.draft.indices == ()
@@ -48,6 +49,7 @@ def test_a_rule_about_the_output_is_found_as_it_was_planted(work: Generaliser) -
     assert work.asker.runs < 250
 
 
+@pytest.mark.slow
 def test_a_rule_about_the_order_of_loops_is_about_kernels_of_any_size(tmp_path: Path) -> None:
     trials = Planted('deny planted(A) "" :- output_tensor(A), sparse_cycle(_).', tmp_path)
     work = generaliser("A(i) = B(i,j) * C(j,i) where B: ds, C: ds", trials, samples=4)
@@ -107,6 +109,7 @@ def test_the_rule_shows_kernels_on_either_side(rule: Path) -> None:
     assert all(result.ok for result in results)
 
 
+@pytest.mark.slow
 def test_the_rule_keeps_its_kin_from_being_generated(rule: Path, tmp_path: Path) -> None:
     planted = Planted(CYCLIC, tmp_path)
     request = TestRequest("tensora", 5, kernel_options("tensora", {}))

@@ -55,6 +55,7 @@ def test_a_finding_that_does_not_show_the_symptom_is_not_filed() -> None:
     assert known.file(CRASH, matches) is None
 
 
+@pytest.mark.slow
 def test_the_generator_keeps_away_from_known_bugs_and_says_how_often() -> None:
     files = bug_files("tensora")
     tests = TestRequest("tensora", 3, kernel_options("tensora", {}), files)()

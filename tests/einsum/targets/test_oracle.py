@@ -128,6 +128,7 @@ def test_no_campaign_begins_on_a_target_that_fails_the_self_check() -> None:
             self_check(target, process)
 
 
+@pytest.mark.slow
 def test_no_campaign_begins_that_has_no_kernel_to_test(reprise: Run, tmp_path: Path) -> None:
     harsh = tmp_path / "harsh.rules"
     harsh.write_text('deny none(O) "{O}" :- operand(O, _, _).\n')

@@ -20,6 +20,7 @@ from tests.mining.docs.conftest import DATA
 SCHEMAS = defs.get_all_schemas_with_history()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", list(Form))
 def test_every_fact_of_the_installed_release_agrees_or_is_explained(
     form: Form, markdown: Documentation, pages: Documentation

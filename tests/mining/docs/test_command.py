@@ -10,6 +10,7 @@ from reprise.cli.main import Exit, run
 from tests.mining.docs.conftest import DATA
 
 
+@pytest.mark.slow
 def test_a_folder_of_documents_becomes_files_of_rules(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -24,6 +25,7 @@ def test_a_folder_of_documents_becomes_files_of_rules(
     assert run(["rules", "fmt", "--check", str(tmp_path / "new")]) == Exit.OK
 
 
+@pytest.mark.slow
 def test_all_rules_may_go_to_one_file(tmp_path: Path) -> None:
     out = tmp_path / "all.rules"
     assert run(["mine", "docs", str(DATA), "--out", str(out)]) == Exit.OK

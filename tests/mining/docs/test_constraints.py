@@ -55,6 +55,7 @@ def test_a_constraint_says_where_it_comes_from() -> None:
     assert lines[int(line) - 1].startswith("<dt><tt>T</tt> : tensor(uint8)")
 
 
+@pytest.mark.slow
 def test_what_two_documents_say_is_one_constraint_with_both_places(mined: Mined) -> None:
     constraint = next(c for c in mined.constraints if c.name == "onnx_abs_13_inputs")
     assert 'from: "onnx-' in constraint.text

@@ -115,6 +115,7 @@ def signatures(mined: Mined, tmp_path_factory: pytest.TempPathFactory) -> Signat
     return Signatures.load(paths)
 
 
+@pytest.mark.slow
 def test_every_signature_can_be_applied(mined: Mined, signatures: Signatures) -> None:
     """Operands of the first type that each variable allows: the results have their variable's."""
     for signed in mined.signatures:

@@ -42,6 +42,7 @@ def test_a_copy_is_made_and_what_was_done_is_told(ready: Workshop) -> None:
     assert b"lambda x: x % 16 == 0)" in (ready.copy / "a.py").read_bytes()
 
 
+@pytest.mark.slow
 def test_facts_of_a_device_are_used(ready: Workshop) -> None:
     given = ("checkout", "-o", "copy", "--rules", "m.rules", "--hardware", "hw.rules")
     code, _, err = run(ready, *given)
@@ -66,6 +67,7 @@ def test_a_diff_keeps_every_byte_and_writes_nothing(ready: Workshop) -> None:
     assert changed.count(b"\n") == 4
 
 
+@pytest.mark.slow
 def test_what_is_left_out_gives_exit_code_1(ready: Workshop) -> None:
     code, out, err = run(ready, "checkout", "-o", "copy", "--rules", "m.rules", "--format", "json")
     assert code == 1
@@ -88,6 +90,7 @@ def test_of_very_many_refusals_some_are_told(ready: Workshop) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_functions_that_an_extractor_knows_may_be_called(ready: Workshop) -> None:
     (ready.folder / "m.rules").write_text(monitor('value("x.bit_count()") > 0', "a.py:2"))
     assert run(ready, "checkout", "--diff", "--rules", "m.rules")[0] == 1
@@ -131,6 +134,7 @@ def test_the_recorders_ship_with_the_package() -> None:
     assert {file.name for file in folder.iterdir()} >= {"monitor.py", "monitor.hpp"}
 
 
+@pytest.mark.slow
 def test_rules_that_were_mined_from_another_folder_make_no_copy(ready: Workshop) -> None:
     for path, place in (("checkout/a.py", "checkout/a.py"), ("b.py", "checkout/sub/b.py")):
         ready.put({"sub/b.py": "x = 1\n"})

@@ -132,6 +132,7 @@ def test_an_expression_that_may_change_something_is_refused(
     assert len(made.refused) == 1
 
 
+@pytest.mark.slow
 def test_what_a_member_function_says_of_itself_is_read(workshop: Workshop) -> None:
     source = (
         "struct A {\n  int size() const { return 1; }\n"
@@ -159,6 +160,7 @@ def test_a_file_of_c_is_told_from_others(workshop: Workshop) -> None:
     assert refused.reason == "that file is C, and the recorder is C++"
 
 
+@pytest.mark.slow
 def test_getters_are_read(workshop: Workshop) -> None:
     source = "template <class T> int f(const T &x) {\n  int y = x.getRank();\n  return y;\n}\n"
     workshop.put({"a.cc": source})
@@ -202,6 +204,7 @@ def test_a_header_that_another_folder_includes_finds_its_recorder(workshop: Work
         assert workshop.verdicts("./main") == {"inner": "satisfied", "outer": "violated"}
 
 
+@pytest.mark.slow
 def test_carriage_returns_and_latin_1_are_kept(workshop: Workshop) -> None:
     source = b"// \xe9\r\nint f(int x) {\r\n  int y = x; // \xfc\r\n  return y;\r\n}"
     workshop.put({"a.cpp": source})

@@ -84,6 +84,7 @@ def test_carriage_returns_are_kept_and_used(workshop: Workshop) -> None:
     assert workshop.python() == {"m": "satisfied"}
 
 
+@pytest.mark.slow
 def test_a_missing_final_end_of_line_stays_missing(workshop: Workshop) -> None:
     workshop.put({"a.py": "if 1:\n    x = 1"})
     made = workshop.make(monitor('value("x") == 1', "a.py:2"))
@@ -213,6 +214,7 @@ def test_methods_that_only_look_are_called_if_somebody_says_so(workshop: Worksho
     assert workshop.python() == {"m": "satisfied"}
 
 
+@pytest.mark.slow
 def test_a_file_nested_very_deeply_is_read_in_time(workshop: Workshop) -> None:
     """In generated files; to ask every node for its parent would take minutes."""
     deep = "(" * 20_000 + "1" + ")" * 20_000

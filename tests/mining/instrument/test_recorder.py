@@ -135,6 +135,7 @@ def test_off_records_nothing(workshop: Workshop) -> None:
     assert workshop.run(sys.executable, "a.py", mode="off")[1] == []
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_leaves_what_it_saw(workshop: Workshop) -> None:
     workshop.put({"a.py": "import os\nx = 6\nos._exit(3)\n"})
     workshop.make(monitor('value("x") % 4 == 0', "a.py:2"))

@@ -117,6 +117,7 @@ def test_tables_pragmas_and_devices(checkout: Path) -> None:
     assert found.device["warp_size"] == ("device(warp)", "comp/codegen.py:16")
 
 
+@pytest.mark.slow
 def test_the_extractor_that_is_written_mines_the_checkout(checkout: Path, tmp_path: Path) -> None:
     path, text = scaffold("comp", tmp_path / "extractors", layout(checkout), look(checkout))
     assert "#   lcm: 1 place, first comp/codegen.py:10" in text
@@ -142,6 +143,7 @@ def test_a_name_is_a_name(tmp_path: Path, name: str) -> None:
         scaffold(name, tmp_path, None, None)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_to_do_next(checkout: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ["comp", "--suggest", str(checkout), "--dir", str(out)]

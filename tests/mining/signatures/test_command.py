@@ -49,6 +49,7 @@ def test_another_kind_of_file_is_refused_with_where_to_get_one(
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_signatures_that_are_not_completed_are_no_signatures_to_generate_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_flag_is_zero_or_one() -> None:
     assert "attr size as Size: int in 1..8" in text
 
 
+@pytest.mark.slow
 def test_same_seed_same_signature() -> None:
     assert learned(HANN) == learned(HANN)
 
@@ -118,6 +119,7 @@ def test_operators_of_uir_are_left_to_it() -> None:
     assert isinstance(answer, Skipped) and answer.uir == "relu"
 
 
+@pytest.mark.slow
 def test_the_file_that_is_written_can_be_loaded(tmp_path: Path) -> None:
     from reprise.solve.signatures import Signatures
 

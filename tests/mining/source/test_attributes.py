@@ -96,6 +96,7 @@ def bounds(mined: Mine) -> dict[tuple[str, str], tuple[str, str]]:
 Bounds = dict[tuple[str, str], tuple[str, str]]
 
 
+@pytest.mark.slow
 def test_an_attribute_that_nobody_reads_must_have_its_default(bounds: Bounds) -> None:
     assert bounds["IsInf", "detect_negative"] == ("unread_attribute", "1")
     assert bounds["SpaceToDepth", "mode"][0] == "unread_attribute"
@@ -122,6 +123,7 @@ def test_an_attribute_that_no_valid_model_has(bounds: Bounds) -> None:
     assert absent == {("Attention", "num_heads")}
 
 
+@pytest.mark.slow
 def test_what_the_frontend_itself_puts_there_is_no_matter(bounds: Bounds) -> None:
     assert not [op for op, _ in bounds if op == "Split"]
 
@@ -130,6 +132,7 @@ def test_a_converter_whose_code_is_elsewhere_says_nothing(bounds: Bounds) -> Non
     assert not [op for op, _ in bounds if op == "Elsewhere"]
 
 
+@pytest.mark.slow
 def test_they_are_written_as_constraints_on_models(mined: Mine) -> None:
     found = mined({"python/tvm/frontend.py": FRONTEND}, "tvm", commit="abc")
     constraint = rules(found).constraints["tvm_is_inf_detect_negative"]
@@ -141,6 +144,7 @@ def test_they_are_written_as_constraints_on_models(mined: Mine) -> None:
     assert needs.meta["agrees"] == ("python/tvm/frontend.py:36",)
 
 
+@pytest.mark.slow
 def test_documentation_may_take_the_place_of_the_installed_onnx(
     mined: Mine, tmp_path: Path
 ) -> None:

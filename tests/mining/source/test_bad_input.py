@@ -37,6 +37,7 @@ def test_a_file_that_does_not_parse_gives_what_it_can(mined: Mine) -> None:
     assert any("a.py" in line and "do not parse" in line for line in notes(found))
 
 
+@pytest.mark.slow
 def test_a_site_in_a_broken_statement_has_low_confidence(mined: Mine) -> None:
     found = mined(
         {"a.cc": "void f() { CHECK(a % b == 0 + ); CHECK(c % d == 0); }\n"}, settings=SETTINGS
@@ -68,6 +69,7 @@ def test_latin_1_is_read(mined: Mine) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_expression_that_is_too_deep_is_listed(mined: Mine) -> None:
     long, deep = "+".join(["a"] * 5000), "(" * 3000 + "a" + ")" * 3000
     text = f"assert {long} == 0\nassert {deep} == 1\nassert b > 1\n"
@@ -89,6 +91,7 @@ def test_a_keyword_that_occurs_nowhere_is_told_with_names_like_it(mined: Mine) -
     assert "keyword `round_up` occurs nowhere; there is `roundup`" in list(notes(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["a.py", "src/a.py"])
 def test_for_the_wrong_extractor_the_right_one_is_named_in_place_of_every_keyword(
     mined: Mine, path: str
@@ -180,6 +183,7 @@ def test_an_interrupted_run_keeps_what_it_read(mined: Mine) -> None:
     assert len(monitors(again)) == 6
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_only_what_has_changed(mined: Mine) -> None:
     files: dict[str, str | bytes] = {"a.py": "assert a % b == 0\n", "b.py": "assert c % d == 0\n"}
     first = mined(files, settings=SETTINGS)
@@ -192,6 +196,7 @@ def test_a_second_run_reads_only_what_has_changed(mined: Mine) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_other_keywords_mean_reading_again(mined: Mine) -> None:
     files: dict[str, str | bytes] = {"a.py": "p = up(a, b)\n"}
     assert assertions(mined(files, settings=SETTINGS)) == []
@@ -241,6 +246,7 @@ def test_a_marked_encoding_is_read(mined: Mine, encoding: str) -> None:
     assert 'value("a") % value("b") == 0' in assertions(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -281,6 +287,7 @@ def test_a_folder_that_cannot_be_read_is_told(mined: Mine, tmp_path: Path) -> No
     assert [s.path for s in found.skipped] == ["closed/"]
 
 
+@pytest.mark.slow
 def test_a_file_that_vanishes_meanwhile_is_told(mined: Mine, tmp_path: Path) -> None:
     from contextlib import contextmanager
 
@@ -318,6 +325,7 @@ def test_folders_may_be_nested_deeply(mined: Mine) -> None:
     assert len(found.files) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stored", [b"", b"\0" * 50, pickle.dumps(5), pickle.dumps((1, 2, 3)), pickle.dumps(("x", 5))]
 )

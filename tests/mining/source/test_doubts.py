@@ -36,6 +36,7 @@ def test_what_runs_in_any_case_is_claimed(mined: Mine) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition",
     [
@@ -92,6 +93,7 @@ def test_the_reason_for_less_confidence_is_written(
     assert f"/// {why}" in found.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "code", "refusals", "answers"),
     [
@@ -117,6 +119,7 @@ def test_a_function_that_always_pads_is_believed(mined: Mine) -> None:
     assert next(iter(monitors(found).values())).meta["confidence"] == ("high",)
 
 
+@pytest.mark.slow
 def test_functions_that_an_extractor_says_only_look_are_believed(mined: Mine) -> None:
     settings = SETTINGS.replace("[values]", 'looks = ["extent_of"]\n[values]')
     code = "assert extent_of(x) % 2 == 0\n"

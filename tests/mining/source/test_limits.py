@@ -52,6 +52,7 @@ def test_any_use_in_code_counts(mined: Mine, use: str) -> None:
     assert "NPU_MAXIMUM_TENSOR_SIZE" not in bounds(mined, {"limits.hpp": LIMITS, "a.cpp": use})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mention", ["// NPU_MAXIMUM_TENSOR_SIZE", 'const char *s = "NPU_MAXIMUM_TENSOR_SIZE";']
 )

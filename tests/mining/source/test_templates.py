@@ -98,6 +98,7 @@ def test_rounding_down_gives_a_multiple(mined: Mine) -> None:
     assert of(mined, "k = extent // tile * tile\n") == ['value("k") % value("tile") == 0']
 
 
+@pytest.mark.slow
 def test_a_split_divides_what_the_loop_was_before(mined: Mine) -> None:
     code = "a, b, c = sch.split(loop, factors=[None, width, 1])\n"
     assert of(mined, code) == ['before("sch.get(loop).extent") % value("width") == 0']
@@ -107,6 +108,7 @@ def test_a_split_of_something_else_is_none(mined: Mine) -> None:
     assert of(mined, "a = numpy.split(x, [2, 4])\nb = text.split(sep)\n") == []
 
 
+@pytest.mark.slow
 def test_an_unrolled_loop_has_no_rest(mined: Mine) -> None:
     assert of(mined, "for i in range(0, trips, unroll):\n    pass\n") == [
         'value("trips") % value("unroll") == 0'
@@ -176,6 +178,7 @@ def test_a_guard_holds_where_the_code_goes_on(mined: Mine, code: str, expected: 
     assert expected in lines if expected else lines == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
