@@ -275,11 +275,11 @@ class Solver:
 
     def _unknown_row(self, name: str, pattern: Sequence[core.Value | None]) -> bool:
         """Whether the absence of a row only means that the model does not say."""
-        relation = self._program.relations.get(name)
-        if relation is None:
+        if name not in self._program.relations:
             return False
-        if name not in self._rules:
-            return any(self._guard_holds(guard, pattern) for guard in relation.unknown)
+        open_rows = self._open_rows(name, pattern)
+        if open_rows is not None:
+            return bool(open_rows)
         if not self._is_open(name) or name in self._depth:
             return False
         outer, self._depth = self._depth, (*self._depth, name)
@@ -288,14 +288,6 @@ class Solver:
             return any(self._rule_unknown(rule, pattern) for rule in self._rules[name])
         finally:
             self._depth, self._branches = outer, branches
-
-    def _guard_holds(self, guard: str, pattern: Sequence[core.Value | None]) -> bool:
-        if guard == "always":
-            return True
-        declared = self._program.relations.get(guard)
-        if declared is None:
-            return False
-        return bool(self._view.match(guard, pattern[: declared.arity]))
 
     def _rule_unknown(self, rule: core.Rule, pattern: Sequence[core.Value | None]) -> bool:
         bindings: Bindings = {}
