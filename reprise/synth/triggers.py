@@ -487,7 +487,7 @@ class _Text:
             case "attr_len" if texts[1] is not None:
                 self._equal(atom.terms[2], f"length({known}, {texts[1]})", absent=True)
             case "attr_at" if texts[1] is not None and texts[2] is not None:
-                value = f"attribute_item({known}, {texts[1]}, {texts[2]})"
+                value = f"item(items({known}, {texts[1]}), {texts[2]})"
                 self._equal(atom.terms[3], value, absent=True)
             case "dtype":
                 self._equal(atom.terms[1], f"{known}.type.dtype")
@@ -656,13 +656,6 @@ def _length(node: Node, name: str) -> int | None:
     return len(value) if isinstance(value, tuple) else None
 
 
-def _attribute_item(node: Node, name: str, place: int) -> Value | None:
-    value = node.attributes.get(name)
-    if not isinstance(value, tuple) or not 0 <= place < len(value) <= LISTED_ITEMS:
-        return None
-    return value_of(value[place])
-
-
 def _items(node: Node, name: str) -> list[Value | None]:
     value = node.attributes.get(name)
     if not isinstance(value, tuple) or len(value) > LISTED_ITEMS:
@@ -689,7 +682,6 @@ _ENVIRONMENT: dict[str, Any] = {
     "item": _item,
     "attribute": _attribute,
     "length": _length,
-    "attribute_item": _attribute_item,
     "items": _items,
     "value_row": _value_row,
     "extent": _extent,
