@@ -66,21 +66,25 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
 
 
 @lru_cache(maxsize=1)
+def _tables() -> dict[str, dict[str, list[str]]]:
+    """UIR's operators by the words of other systems, system by system."""
+    return tomllib.loads(data_path("rules/ops/spellings.toml").read_text())
+
+
+@lru_cache(maxsize=1)
 def _spellings() -> dict[str, tuple[str, ...]]:
     """Operators of ONNX and torch, by their own names, with UIR's."""
-    tables = tomllib.loads(data_path("rules/ops/spellings.toml").read_text())
     return {
         word: tuple(names)
         for system in ("torch", "onnx")  # where both have a word, ONNX's meaning is shown
-        for word, names in tables[system].items()
+        for word, names in _tables()[system].items()
     }
 
 
 @lru_cache(maxsize=1)
 def _onnx_names() -> dict[str, frozenset[str]]:
-    tables = tomllib.loads(data_path("rules/ops/spellings.toml").read_text())
     found: dict[str, set[str]] = {}
-    for word, names in tables["onnx"].items():
+    for word, names in _tables()["onnx"].items():
         for name in names:
             found.setdefault(name, set()).add(word)
     return {name: frozenset(words) for name, words in found.items()}
