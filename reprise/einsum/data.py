@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from reprise.einsum.fitting import LARGEST as LARGEST_OF
-from reprise.einsum.fitting import expect_fit, shape_before
+from reprise.einsum.fitting import LARGEST_HELD, expect_fit, shape_before
 from reprise.einsum.kernel import (
     REALS,
     Computed,
@@ -46,7 +45,7 @@ _MOST_PLACES = 1 << 22
 """Up to so many places each is drawn for by itself; in larger tensors entries are drawn."""
 MOST_ELEMENTS = 1 << 27
 """Elements of an array that is made: a gigabyte of float64."""
-MOST_INDICES = 32
+MOST_AXES = 32
 """Indices of an array, and of a term that is computed: what every numpy since 1.0 holds."""
 
 
@@ -63,7 +62,7 @@ class Stored:
 
     def dense(self) -> Array:
         """The tensor as an array. Raises KernelError if it is too large to be one."""
-        if prod(self.shape) > MOST_ELEMENTS or len(self.shape) > MOST_INDICES:
+        if prod(self.shape) > MOST_ELEMENTS or len(self.shape) > MOST_AXES:
             raise KernelError(f"a tensor of shape {_brief(self.shape)} is too large to be dense")
         if not self.shape:
             return np.asarray(self.values.sum(dtype=self.values.dtype))
@@ -272,7 +271,7 @@ def _edited(stored: Stored, edit: Edit) -> Stored:
 def _scaled(values: Array, exponent: int) -> Array:
     with np.errstate(over="ignore"):
         wide = np.ldexp(values, exponent)
-    if np.any(np.abs(wide) > LARGEST_OF[values.dtype.name]):
+    if np.any(np.abs(wide) > LARGEST_HELD[values.dtype.name]):
         raise KernelError(f"{values.dtype.name} does not hold the values times 2^{exponent}")
     return wide.astype(values.dtype)
 

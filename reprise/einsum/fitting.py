@@ -38,7 +38,7 @@ MOST_OPERANDS = 256
 of operands, and those about the order of loops, take time for many."""
 MOST_INDICES = 256
 """Indices of a kernel, positions of a tensor, and levels of a format, at most."""
-LARGEST = {
+LARGEST_HELD = {
     "float64": float.fromhex("0x1.fffffffffffffp+1023"),
     "float32": float.fromhex("0x1.fffffep+127"),
     "int64": 2**63 - 1,
@@ -168,7 +168,7 @@ def _is_held(value: float, dtype: str) -> bool:
         return False
     if dtype.startswith("int") and value != int(value):
         return False
-    return abs(value) <= LARGEST[dtype]
+    return abs(value) <= LARGEST_HELD[dtype]
 
 
 def _shown(value: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from reprise.einsum.data import MOST_INDICES, Array, Stored
+from reprise.einsum.data import MOST_AXES, Array, Stored
 from reprise.einsum.kernel import Kernel, KernelError, Term
 from reprise.lang.display import counted
 
@@ -152,7 +152,7 @@ def _expect_computable(kernel: Kernel, term: Term) -> None:
     indices = {*kernel.output.indices, *term.indices}
     extents = kernel.extent
     runs = prod(extents[index] for index in indices)
-    if len(indices) > MOST_INDICES or runs > MOST_ITERATIONS:
+    if len(indices) > MOST_AXES or runs > MOST_ITERATIONS:
         raise KernelError(f"{len(indices)} indices that run {runs:.3g} times are too many to be "
                           "computed densely")  # fmt: skip
 

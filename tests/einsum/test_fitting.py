@@ -12,7 +12,7 @@ from reprise.data import data_path
 from reprise.einsum import schema
 from reprise.einsum.check import check_text
 from reprise.einsum.data import materialise
-from reprise.einsum.fitting import LARGEST, MOST, MOST_EXPONENT, MOST_INDICES, MOST_OPERANDS
+from reprise.einsum.fitting import LARGEST_HELD, MOST, MOST_EXPONENT, MOST_INDICES, MOST_OPERANDS
 from reprise.einsum.json_form import from_json, to_json
 from reprise.einsum.kernel import KernelError, rebuilt
 from reprise.einsum.settings import PERMISSIONS, Settings
@@ -78,7 +78,7 @@ def test_limits_are_the_schemas_and_numpys() -> None:
     edits = [edit["properties"] for edit in parts["edits"]["items"]["oneOf"]]
     (scaled,) = [edit["exponent"] for edit in edits if "exponent" in edit]
     assert (scaled["minimum"], scaled["maximum"]) == (-MOST_EXPONENT, MOST_EXPONENT)
-    for dtype, largest in LARGEST.items():
+    for dtype, largest in LARGEST_HELD.items():
         limits = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
         assert largest == limits.max
 
