@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Sequence
 
 HUGE_BITS = 256
 """Integers of more bits are described rather than written out."""
@@ -25,6 +26,13 @@ def counted(number: int, noun: str) -> str:
     """``1 file``, ``2 files``, ``3 matches``, ``4 classes``."""
     plural = "es" if noun.endswith(("ch", "s")) else "s"
     return f"{number} {noun}" if number == 1 else f"{number} {noun}{plural}"
+
+
+def listed(words: Sequence[str], conjunction: str = "or") -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
 def tell(line: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reprise.lang.display import listed
 from reprise.lang.tokens import DECLARATION_KEYWORDS
 
 LISTS = "operands, conditions and list items"
@@ -63,7 +64,7 @@ def expectation(allowed: set[str], signs: Mapping[str, str]) -> str | None:
         return None
     if len(words) > AT_MOST:
         return f"expected {', '.join(words[:AT_MOST])}, …"
-    return f"expected {' or '.join(filter(None, [', '.join(words[:-1]), words[-1]]))}"
+    return f"expected {listed(words)}"
 
 
 def _order(kind: str) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from reprise.lang import core
 from reprise.lang.ast import NOWHERE
 from reprise.lang.diagnostics import Diagnostic, Span
+from reprise.lang.display import listed
 from reprise.lang.dtypes import DTYPES
 from reprise.lang.never import COMPARE, FLIPPED
 from reprise.lang.overloads import ANY, Overload
@@ -220,7 +221,7 @@ class _Clash:
     given: Mapping[Cell, str]
 
     def told(self, rule: core.Rule, asked: _Asked) -> Diagnostic:
-        label = _listed([f"`{op}`" for op in self.node.ops[:3]], "or")
+        label = listed([f"`{op}`" for op in self.node.ops[:3]], "or")
         if len(self.node.ops) > 3:
             label = f"any of {len(self.node.ops)} operators such as {label}"
         for port in self.node.ports:
@@ -243,7 +244,7 @@ class _Clash:
         return _never(
             rule,
             max(spans, key=lambda span: (span.line, span.column), default=None),
-            f"{label} never has these element types together: {_listed(ports, 'and')}",
+            f"{label} never has these element types together: {listed(ports, 'and')}",
         )
 
     def _offered(self, port: _Port) -> frozenset[str]:
@@ -284,7 +285,7 @@ def _narrowed(
                 before = left.get(cell, ANY)
                 if before & allowed != before:
                     left[cell] = before & allowed
-                    given[cell] = _listed([f"`{op}`" for op in node.ops[:3]], "or")
+                    given[cell] = listed([f"`{op}`" for op in node.ops[:3]], "or")
                     changed = True
     return left
 
@@ -328,11 +329,5 @@ def _some(types: frozenset[str]) -> str:
     ordered = [name for name in DTYPES if name in types]
     if len(ordered) > len(DTYPES) // 2:
         rest = [name for name in DTYPES if name not in types]
-        return f"any type but {_listed(rest, 'and')}" if rest else "of any type"
-    return _listed(ordered, "or")
-
-
-def _listed(words: Sequence[str], conjunction: str) -> str:
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
+        return f"any type but {listed(rest, 'and')}" if rest else "of any type"
+    return listed(ordered, "or")

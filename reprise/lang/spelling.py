@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from reprise.data import data_path
+from reprise.lang.display import listed
 
 FOREIGN = frozenset({"onnx", "ai.onnx", "torch", "aten", "relax"})
 """Qualifiers of operators of other systems: what UIR has is never called by these."""
@@ -114,5 +115,4 @@ def operator_hint(word: str, operators: Container[str] | None = None) -> str | N
     meant = [f"`{name}`" for name in operators_meant(word, operators)]
     if not meant:
         return None
-    listed = " or ".join(filter(None, [", ".join(meant[:-1]), meant[-1]]))
-    return f"UIR calls this operator {listed}"
+    return f"UIR calls this operator {listed(meant)}"

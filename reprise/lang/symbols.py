@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from reprise.lang import ast, core
 from reprise.lang.diagnostics import Diagnostic, Severity, Span
+from reprise.lang.display import listed
 from reprise.lang.dtypes import DTYPES
 from reprise.lang.spelling import MANY, operator_hint, similar
 
@@ -106,7 +107,7 @@ def suggest(word: str, known: Iterable[str]) -> str | None:
     few = words if len(words) <= MANY else ()
     longer = sorted(w for w in few if w.startswith(word) and len(w) <= len(word) + 4)
     if len(word) >= 3 and 1 < len(longer) <= 4:
-        return f"did you mean {', '.join(f'`{w}`' for w in longer[:-1])} or `{longer[-1]}`?"
+        return f"did you mean {listed([f'`{w}`' for w in longer])}?"
     close = similar(word, words, 0.6)
     return f"did you mean `{close}`?" if close else None
 
